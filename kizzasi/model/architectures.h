@@ -1,0 +1,27 @@
+// The table of architectures: a name gives that architecture, everywhere the same name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "kizzasi/model/backbone.h"
+
+namespace kizzasi {
+
+struct Architecture {
+  std::string_view name;     // "mamba2"
+  std::string_view summary;  // one line for help
+  // Weights at the start of training; the names are the published ones below "backbone." ("layers.0.mixer.in_proj.weight", "norm_f.weight").
+  NamedTensors (*initial_weights)(const BackboneConfig&, Rng);
+  // Checks names and shapes; a missing, surplus or misshapen tensor is an error that names it.
+  Result<std::unique_ptr<Backbone>> (*load)(const BackboneConfig&, const NamedTensors&);
+};
+
+std::span<const Architecture> architectures();
+Result<const Architecture*> find_architecture(std::string_view name);
+
+// Sizes by name: tiny, small, base, large, xlarge of an architecture; an unknown one is an error.
+Result<BackboneConfig> sized(std::string_view architecture, std::string_view size);
+
+}  // namespace kizzasi

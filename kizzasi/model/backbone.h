@@ -1,0 +1,67 @@
+// A backbone: a stack of sequence layers on the residual stream, the same in training (forward), in blocks (run) and frame by frame (step).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kizzasi/autograd/tape.h"
+#include "kizzasi/base/error.h"
+#include "kizzasi/base/rng.h"
+#include "kizzasi/kernels/matrix.h"
+#include "kizzasi/model/config.h"
+#include "kizzasi/model/state_layout.h"
+#include "kizzasi/tensor/tensor.h"
+
+namespace kizzasi {
+
+// One stream inside one call. `dt` is in training periods: 2 where the stream is sampled half as often as the training data.
+struct Lane {
+  std::byte* state = nullptr;
+  float dt = 1;
+};
+
+// Weights as leaves of a tape, under their published names.
+template <typename T>
+class WeightVars {
+ public:
+  void add(std::string name, autograd::Var<T> var) { vars_.emplace(std::move(name), var); }
+  autograd::Var<T> at(const std::string& name) const { return vars_.at(name); }
+  bool has(const std::string& name) const { return vars_.count(name) != 0; }
+  const std::map<std::string, autograd::Var<T>>& all() const { return vars_; }
+
+ private:
+  std::map<std::string, autograd::Var<T>> vars_;
+};
+
+// Immutable after load. Thread: any. The state of a stream is one flat block of `layout().bytes()` bytes that the caller owns: copy it to
+// fork, keep it to roll back, send it elsewhere.
+class Backbone {
+ public:
+  virtual ~Backbone() = default;
+
+  virtual const BackboneConfig& config() const noexcept = 0;
+  virtual const StateLayout& layout() const noexcept = 0;
+  // Floats of scratch that step needs for that many lanes, and run for that many rows.
+  virtual std::size_t scratch_floats(std::size_t rows) const noexcept = 0;
+  // The state before the first frame.
+  virtual void reset(std::span<std::byte> state) const noexcept = 0;
+
+  // One frame of each lane: in (lanes, d_model) -> out (lanes, d_model), after the final norm. A lane's bits do not depend on its company.
+  // Real-time: yes.
+  virtual void step(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept = 0;
+  // Many frames of one lane: in (rows, d_model) -> out (rows, d_model). The bits of `step`, row by row, for any split. Real-time: yes.
+  virtual void run(const Lane& lane, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept = 0;
+
+  // (batch, time, d_model) -> (batch, time, d_model) from reset state, differentiable; may compute in chunks. Equals run to 1e-5 relative.
+  // layer_outputs, where given, receives the residual stream after each layer.
+  virtual autograd::Var<float> forward(const WeightVars<float>& weights, autograd::Var<float> x,
+                                       std::vector<autograd::Var<float>>* layer_outputs = nullptr) const = 0;
+  virtual autograd::Var<double> forward(const WeightVars<double>& weights, autograd::Var<double> x,
+                                        std::vector<autograd::Var<double>>* layer_outputs = nullptr) const = 0;
+};
+
+}  // namespace kizzasi

@@ -1,0 +1,65 @@
+// The configuration of a backbone and of the predictor around it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kizzasi/base/fields.h"
+#include "kizzasi/signal/head.h"
+
+namespace kizzasi {
+
+// Field names follow state-spaces/mamba. What an architecture does not have it ignores only where its page in the docs says so.
+struct BackboneConfig {
+  std::string architecture = "mamba2";  // a name of the table in model/architectures.h
+  std::int64_t d_model = 64;
+  std::int64_t n_layers = 2;
+  std::int64_t d_state = 16;
+  std::int64_t expand = 2;        // d_inner = expand * d_model, unless d_inner is given
+  std::int64_t d_inner = 0;       // 0: expand * d_model
+  std::int64_t d_conv = 4;
+  std::int64_t dt_rank = 0;       // Mamba; 0: ceil(d_model / 16)
+  std::int64_t head_dim = 16;     // Mamba-2
+  std::int64_t n_groups = 1;      // Mamba-2
+  std::int64_t chunk = 64;        // Mamba-2, in training
+  double dt_min = 1e-3, dt_max = 0.1;      // range from which the first step sizes are drawn
+  double dt_limit_low = 0;                 // Mamba-2's time_step_limit
+  double dt_limit_high = 1e308;            // no limit
+  double norm_eps = 1e-5;
+  double mixer_norm_eps = 1e-6;   // FalconMamba: norms of dt, B and C
+  bool proj_bias = false, conv_bias = true;
+  std::string s4d_init = "lin";           // S4D: lin, inv, legs, real
+  std::string discretization = "zoh";     // S4D: zoh, bilinear
+
+  void fields(FieldVisitor& visit);
+  Result<void> check(std::string_view where) const;  // ranges, and what must fit together
+  std::int64_t inner() const { return d_inner > 0 ? d_inner : expand * d_model; }
+  std::int64_t rank() const { return dt_rank > 0 ? dt_rank : (d_model + 15) / 16; }
+  friend bool operator==(const BackboneConfig&, const BackboneConfig&) = default;
+};
+
+// The predictor around the backbone: what enters, what comes out, and the linear short-cut beside it.
+struct ModelConfig {
+  BackboneConfig backbone;
+  HeadConfig head;
+
+  std::string channel_mode = "mixed";  // mixed: one lane sees every channel; independent: every target channel is a lane of shared weights
+  std::int64_t context = 64;           // frames of look-back: of a training window, and of a forecast in windowed mode
+  std::int64_t horizon = 1;            // steps ahead that one evaluation of the head gives
+  std::int64_t patch = 1;              // frames that make one model vector; above 1 only in windowed mode
+  bool windowed = false;               // forecasts run the last `context` frames from reset state; else the state is carried for ever
+  std::string window_norm = "none";    // none; last: minus the last value; mean_std: RevIN (windowed only)
+  std::string parts = "both";          // both, shortcut, backbone
+  std::int64_t recent = 16;            // frames of recent past that the short-cut sees
+  std::int64_t season = 0;             // frames a season; 0: none
+  std::int64_t seasons = 0;            // how many of the last seasons' same slots the short-cut and the decoder see
+  std::int64_t d_decoder = 64;         // width of the decoder that joins backbone, slots and known future
+  std::int64_t parameter_cap = 1 << 30;
+
+  void fields(FieldVisitor& visit);
+  Result<void> check(std::string_view where) const;
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
+}  // namespace kizzasi
