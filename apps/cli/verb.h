@@ -12,8 +12,8 @@ namespace kizzasi::cli {
 
 // What every verb is given: options that all verbs share.
 struct Context {
-  bool json = false;    // --json: one machine-readable object on standard output, nothing else there
-  bool quiet = false;   // --quiet: no progress, no remarks
+  bool json = false;   // --json: one machine-readable object on standard output, nothing else there
+  bool quiet = false;  // --quiet: no progress, no remarks
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: as many as cores
 };
@@ -24,7 +24,7 @@ class Options;
 struct Verb {
   std::string_view name;
   std::string_view summary;
-  std::string_view examples;                            // two, as shown by --help
+  std::string_view examples;  // two, as shown by --help
   Result<int> (*run)(Options& options, const Context& context);
 };
 

@@ -74,7 +74,8 @@ struct Check : Each<Check> {
   void refuse(const FieldInfo& info, std::string value) {
     if (error) return;
     const std::string prefix = where.empty() ? "" : fmt::format("{}: ", where);
-    error = Error{Fault::kBadUse, fmt::format("{} is out of range", value), fmt::format("{}field '{}'", prefix, info.name), range_text(info), ""};
+    error = Error{Fault::kBadUse, fmt::format("{} is out of range", value), fmt::format("{}field '{}'", prefix, info.name),
+                  range_text(info), ""};
   }
   void number(const FieldInfo& info, double value) {
     if (!(value >= info.min && value <= info.max)) refuse(info, fmt::format("{}", value));
@@ -123,8 +124,8 @@ struct Apply : Each<Apply> {
     names.emplace_back(info.name);
     const Json* given = values->find(info.name);
     if (given == nullptr || error || take(*given, value)) return;
-    error = Error{Fault::kBadUse, fmt::format("{} is no {}", given->dump(), kind_of(value)), fmt::format("{}: field '{}'", where, info.name),
-                  fmt::format("a {}", kind_of(value)), ""};
+    error = Error{Fault::kBadUse, fmt::format("{} is no {}", given->dump(), kind_of(value)),
+                  fmt::format("{}: field '{}'", where, info.name), fmt::format("a {}", kind_of(value)), ""};
   }
 };
 
@@ -177,7 +178,8 @@ struct Assign : Each<Assign> {
     if (info.name != name) return;
     found = true;
     if (read(text, value)) return;
-    error = Error{Fault::kBadUse, fmt::format("'{}' is no {}", text, kind_of(value)), std::string(where), fmt::format("a {}", kind_of(value)), ""};
+    error = Error{Fault::kBadUse, fmt::format("'{}' is no {}", text, kind_of(value)), std::string(where),
+                  fmt::format("a {}", kind_of(value)), ""};
   }
 };
 
@@ -204,7 +206,8 @@ Result<void> check(void* config, Walk walk, std::string_view where) {
 }
 
 Result<void> apply(void* config, Walk walk, const Json& values, std::string_view where) {
-  if (!values.is_object()) return fail({Fault::kBadUse, fmt::format("found a JSON {}", values.kind()), std::string(where), "a table of fields", ""});
+  if (!values.is_object())
+    return fail({Fault::kBadUse, fmt::format("found a JSON {}", values.kind()), std::string(where), "a table of fields", ""});
   Apply visit;
   visit.values = &values;
   visit.where = where;
@@ -212,8 +215,8 @@ Result<void> apply(void* config, Walk walk, const Json& values, std::string_view
   if (visit.error) return fail(*visit.error);
   for (const auto& [key, value] : values.members()) {
     if (std::find(visit.names.begin(), visit.names.end(), key) != visit.names.end()) continue;
-    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", key), std::string(where), fmt::format("one of {}", fmt::join(visit.names, ", ")),
-                 did_you_mean(key, visit.names)});
+    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", key), std::string(where),
+                 fmt::format("one of {}", fmt::join(visit.names, ", ")), did_you_mean(key, visit.names)});
   }
   return check(config, walk, where);
 }
@@ -226,8 +229,8 @@ Result<void> assign(void* config, Walk walk, std::string_view name, std::string_
   walk(config, visit);
   if (visit.error) return fail(*visit.error);
   if (!visit.found) {
-    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", name), std::string(where), fmt::format("one of {}", fmt::join(visit.names, ", ")),
-                 did_you_mean(name, visit.names)});
+    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", name), std::string(where),
+                 fmt::format("one of {}", fmt::join(visit.names, ", ")), did_you_mean(name, visit.names)});
   }
   return check(config, walk, where);
 }

@@ -7,8 +7,8 @@
 
 namespace kizzasi {
 
-// Plain bytes: copy it to fork a sequence, save it to resume one. The standard library's distributions differ between vendors; these do not.
-// Real-time: yes. Thread: one stream.
+// Plain bytes: copy it to fork a sequence, save it to resume one. The standard library's distributions differ between vendors; these do
+// not. Real-time: yes. Thread: one stream.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed = 0) noexcept;

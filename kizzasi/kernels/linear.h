@@ -35,8 +35,8 @@ class PackedWeight {
   Precision precision_ = Precision::kF32;
 };
 
-// y[r][o] = bias[o] + sum_k x[r][k] w[o][k], summed over k in order by fused multiply-add, starting from the bias (or 0 where bias is empty).
-// x: (rows, inputs), y: (rows, outputs); they must not overlap. Real-time: yes. Thread: any.
+// y[r][o] = bias[o] + sum_k x[r][k] w[o][k], summed over k in order by fused multiply-add, starting from the bias (or 0 where bias is
+// empty). x: (rows, inputs), y: (rows, outputs); they must not overlap. Real-time: yes. Thread: any.
 void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) noexcept;
 
 // The same in plain C++: the specification that every target is tested against, bit for bit where the target fuses.

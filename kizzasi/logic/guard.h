@@ -33,10 +33,10 @@ struct EmittedGrid {
 // Filled by propose; sized once by prepare, so that no step allocates.
 struct GuardReport {
   GuardStatus status = GuardStatus::kClean;
-  std::uint32_t moved = 0;                // values that were changed
-  double distance = 0;                    // Euclidean, in physical units
-  std::vector<std::uint8_t> active;       // (constraints) 1: it holds with equality after the move, or it was broken before
-  std::vector<std::uint8_t> broken;       // (constraints) 1: it does not hold even now
+  std::uint32_t moved = 0;           // values that were changed
+  double distance = 0;               // Euclidean, in physical units
+  std::vector<std::uint8_t> active;  // (constraints) 1: it holds with equality after the move, or it was broken before
+  std::vector<std::uint8_t> broken;  // (constraints) 1: it does not hold even now
 };
 
 // Immutable; one for all streams. The state of a stream is a flat block of plain bytes: previous values and times.
@@ -58,7 +58,8 @@ class Guard {
   virtual GuardStatus propose(std::span<const std::byte> state, std::int64_t time_ns, std::span<double> value, GuardReport& report,
                               std::span<double> scratch) const noexcept = 0;
   // The feasible interval of each channel now, given the state (and, for coupled channels, the other values in `value`).
-  virtual void interval(std::span<const std::byte> state, std::int64_t time_ns, std::size_t channel, double& low, double& high) const noexcept = 0;
+  virtual void interval(std::span<const std::byte> state, std::int64_t time_ns, std::size_t channel, double& low,
+                        double& high) const noexcept = 0;
   // The frame that was measured, and the one that was emitted for the same moment (either may hold NaN where there is none).
   virtual void accept(std::span<std::byte> state, std::int64_t time_ns, std::span<const double> measured,
                       std::span<const double> emitted) const noexcept = 0;

@@ -12,7 +12,8 @@ namespace kizzasi {
 struct Architecture {
   std::string_view name;     // "mamba2"
   std::string_view summary;  // one line for help
-  // Weights at the start of training; the names are the published ones below "backbone." ("layers.0.mixer.in_proj.weight", "norm_f.weight").
+  // Weights at the start of training; the names are the published ones below "backbone." ("layers.0.mixer.in_proj.weight",
+  // "norm_f.weight").
   NamedTensors (*initial_weights)(const BackboneConfig&, Rng);
   // Checks names and shapes; a missing, surplus or misshapen tensor is an error that names it.
   Result<std::unique_ptr<Backbone>> (*load)(const BackboneConfig&, const NamedTensors&);

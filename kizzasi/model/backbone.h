@@ -52,7 +52,8 @@ class Backbone {
 
   // One frame of each lane: in (lanes, d_model) -> out (lanes, d_model), after the final norm. A lane's bits do not depend on its company.
   // Real-time: yes.
-  virtual void step(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept = 0;
+  virtual void step(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out,
+                    std::span<float> scratch) const noexcept = 0;
   // Many frames of one lane: in (rows, d_model) -> out (rows, d_model). The bits of `step`, row by row, for any split. Real-time: yes.
   virtual void run(const Lane& lane, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept = 0;
 

@@ -16,21 +16,21 @@ struct BackboneConfig {
   std::int64_t d_model = 64;
   std::int64_t n_layers = 2;
   std::int64_t d_state = 16;
-  std::int64_t expand = 2;        // d_inner = expand * d_model, unless d_inner is given
-  std::int64_t d_inner = 0;       // 0: expand * d_model
+  std::int64_t expand = 2;   // d_inner = expand * d_model, unless d_inner is given
+  std::int64_t d_inner = 0;  // 0: expand * d_model
   std::int64_t d_conv = 4;
-  std::int64_t dt_rank = 0;       // Mamba; 0: ceil(d_model / 16)
-  std::int64_t head_dim = 16;     // Mamba-2
-  std::int64_t n_groups = 1;      // Mamba-2
-  std::int64_t chunk = 64;        // Mamba-2, in training
-  double dt_min = 1e-3, dt_max = 0.1;      // range from which the first step sizes are drawn
-  double dt_limit_low = 0;                 // Mamba-2's time_step_limit
-  double dt_limit_high = 1e308;            // no limit
+  std::int64_t dt_rank = 0;            // Mamba; 0: ceil(d_model / 16)
+  std::int64_t head_dim = 16;          // Mamba-2
+  std::int64_t n_groups = 1;           // Mamba-2
+  std::int64_t chunk = 64;             // Mamba-2, in training
+  double dt_min = 1e-3, dt_max = 0.1;  // range from which the first step sizes are drawn
+  double dt_limit_low = 0;             // Mamba-2's time_step_limit
+  double dt_limit_high = 1e308;        // no limit
   double norm_eps = 1e-5;
-  double mixer_norm_eps = 1e-6;   // FalconMamba: norms of dt, B and C
+  double mixer_norm_eps = 1e-6;  // FalconMamba: norms of dt, B and C
   bool proj_bias = false, conv_bias = true;
-  std::string s4d_init = "lin";           // S4D: lin, inv, legs, real
-  std::string discretization = "zoh";     // S4D: zoh, bilinear
+  std::string s4d_init = "lin";        // S4D: lin, inv, legs, real
+  std::string discretization = "zoh";  // S4D: zoh, bilinear
 
   void fields(FieldVisitor& visit);
   Result<void> check(std::string_view where) const;  // ranges, and what must fit together

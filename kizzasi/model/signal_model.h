@@ -45,8 +45,8 @@ class SignalModel {
   // normalised = window_value * spread[target] + anchor[target]; anchor and spread (targets).
   // known: (horizon, counts.known) normalised future values, NaN where unknown. Streaming mode: the state is read only, and `count` steps
   // from `first` (0-based) may be asked for alone. Real-time: yes. The cost does not depend on history.
-  void predict(std::span<const std::byte> state, std::span<const float> known, std::size_t first, std::size_t count, std::span<float> params,
-               std::span<float> anchor, std::span<float> spread, std::span<float> scratch) const noexcept;
+  void predict(std::span<const std::byte> state, std::span<const float> known, std::size_t first, std::size_t count,
+               std::span<float> params, std::span<float> anchor, std::span<float> spread, std::span<float> scratch) const noexcept;
 
   // Training: one batch of windows; see BatchView. Result: (batch * origins, horizon, lane targets, parameters), in window units.
   struct Batch;

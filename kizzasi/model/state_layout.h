@@ -15,8 +15,8 @@ struct StateField {
   std::string name;  // "layer0.ssm"
   FieldType type = FieldType::kF32;
   Shape shape;
-  std::size_t offset = 0;       // bytes from the start of the block; a multiple of 64
-  bool may_quantise = false;    // an idle session may keep this field in fewer bits
+  std::size_t offset = 0;     // bytes from the start of the block; a multiple of 64
+  bool may_quantise = false;  // an idle session may keep this field in fewer bits
 };
 
 class StateLayout {

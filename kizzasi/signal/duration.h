@@ -16,7 +16,8 @@ Result<std::int64_t> parse_duration(std::string_view text, std::string_view wher
 // The shortest exact form: "15min", "5ms", "1h".
 std::string duration_text(std::int64_t nanoseconds);
 
-// "2016-07-01T00:15:00Z" with as many decimals of a second as needed; `zone` empty: no suffix (a wall clock); "+01:00": shifted and marked so.
+// "2016-07-01T00:15:00Z" with as many decimals of a second as needed; `zone` empty: no suffix (a wall clock); "+01:00": shifted and marked
+// so.
 std::string time_text(std::int64_t time_ns, std::string_view zone);
 
 }  // namespace kizzasi

@@ -33,7 +33,9 @@ class Normalizer {
   std::size_t channels() const noexcept { return offset_.size(); }
   double offset(std::size_t channel) const noexcept { return offset_[channel]; }
   double scale(std::size_t channel) const noexcept { return scale_[channel]; }
-  float normalise(double value, std::size_t channel) const noexcept { return static_cast<float>((value - offset_[channel]) / scale_[channel]); }
+  float normalise(double value, std::size_t channel) const noexcept {
+    return static_cast<float>((value - offset_[channel]) / scale_[channel]);
+  }
   double physical(double normalised, std::size_t channel) const noexcept { return normalised * scale_[channel] + offset_[channel]; }
 
   Json to_json() const;

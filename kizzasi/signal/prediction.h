@@ -17,15 +17,15 @@ const char* to_string(StepStatus status);
 
 // Views into the session; valid until its next call.
 struct Prediction {
-  std::int64_t time_ns = 0;            // of the predicted frame
-  std::uint64_t step = 0;              // frames seen so far
+  std::int64_t time_ns = 0;  // of the predicted frame
+  std::uint64_t step = 0;    // frames seen so far
   StepStatus status = StepStatus::kOk;
-  std::span<const double> value;       // (targets) after the constraints
-  std::span<const double> raw;         // (targets) before them
-  std::span<const double> levels;      // of the quantiles, rising
-  std::span<const double> quantiles;   // (levels, targets) after the constraints; they never cross
-  std::uint32_t moved = 0;             // how many targets the constraints moved
-  double distance = 0;                 // how far, Euclidean, in physical units
+  std::span<const double> value;      // (targets) after the constraints
+  std::span<const double> raw;        // (targets) before them
+  std::span<const double> levels;     // of the quantiles, rising
+  std::span<const double> quantiles;  // (levels, targets) after the constraints; they never cross
+  std::uint32_t moved = 0;            // how many targets the constraints moved
+  double distance = 0;                // how far, Euclidean, in physical units
 };
 
 }  // namespace kizzasi

@@ -17,9 +17,9 @@ struct Frame {
 };
 
 struct Series {
-  std::string id;             // empty where the file holds one series
+  std::string id;  // empty where the file holds one series
   Schema schema;
-  std::int64_t start_ns = 0;  // of row 0; UTC, or the wall clock where the file names no zone
+  std::int64_t start_ns = 0;   // of row 0; UTC, or the wall clock where the file names no zone
   std::vector<double> values;  // (rows, channels), row-major; NaN: missing
 
   std::size_t channels() const noexcept { return schema.size(); }

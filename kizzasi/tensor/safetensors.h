@@ -19,7 +19,8 @@ struct SafetensorsFile {
   std::map<std::string, std::vector<double>> wide;  // the tensors stored as F64 or I64, unrounded, under the same names
 };
 
-// Reads bytes that came from anywhere: every check of the reference reader is made before memory is taken. `where` names the file in messages.
+// Reads bytes that came from anywhere: every check of the reference reader is made before memory is taken. `where` names the file in
+// messages.
 Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 Result<SafetensorsFile> read_safetensors(const std::string& path);
 

@@ -1,0 +1,27 @@
+// Fused operations of the sequence layers: forward through the kernels, adjoint by hand, checked against a composed f64 form and by finite
+// differences.
+#pragma once
+
+#include "kizzasi/autograd/tape.h"
+
+namespace kizzasi::autograd {
+
+// Causal depthwise convolution from zero history: x (batch, time, channels), w (channels, 1, K) as published, bias (channels) or {}.
+template <typename T>
+Var<T> conv1d(Var<T> x, Var<T> w, Var<T> bias);
+
+// Mamba's scan from h = 0: x, delta (batch, time, E); a (E, N) negative, as published after -exp; b, c (batch, time, N); d (E). -> (batch,
+// time, E)
+template <typename T>
+Var<T> selective_scan(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d);
+
+// Mamba-2's from S = 0: x (batch, time, heads, P); delta (batch, time, heads); a, d (heads); b, c (batch, time, groups, N). -> dims of x.
+// `chunk` rows at a time as small matrix products. d may also be (heads, P).
+template <typename T>
+Var<T> ssd(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d, std::size_t chunk);
+
+// Diagonal complex recurrence from h = 0: x (batch, time, E); a, c (2, N, E) as in kernels/diagonal_scan.h; d (E). -> (batch, time, E)
+template <typename T>
+Var<T> diagonal_scan(Var<T> x, Var<T> a, Var<T> c, Var<T> d);
+
+}  // namespace kizzasi::autograd
