@@ -10,6 +10,7 @@
 
 #include "kizzasi/base/error.h"
 #include "kizzasi/base/json.h"
+#include "kizzasi/signal/constraint_text.h"
 #include "kizzasi/signal/schema.h"
 
 namespace kizzasi {
@@ -65,16 +66,6 @@ class Guard {
                       std::span<const double> emitted) const noexcept = 0;
 
   virtual Json explain() const = 0;
-};
-
-// One constraint as written.
-struct ConstraintText {
-  std::string name, that;
-  std::string otherwise = "project";  // project, reject, hold, warn
-  std::int64_t priority = 0;
-  bool soft = false;
-  double weight = 1;
-  std::string where;  // "limits.toml:3", for messages
 };
 
 // Compiles against the channels; unknown names, wrong units and what cannot be enforced are errors with the place marked.
