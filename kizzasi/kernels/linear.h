@@ -25,12 +25,14 @@ class PackedWeight {
   std::size_t outputs() const noexcept { return outputs_; }
   std::size_t inputs() const noexcept { return inputs_; }
   Precision precision() const noexcept { return precision_; }
-  std::size_t bytes() const noexcept { return storage_.size(); }
-  const std::byte* data() const noexcept { return aligned_; }
+  std::size_t bytes() const noexcept { return lines_.size() * sizeof(Line); }
+  const std::byte* data() const noexcept { return lines_.empty() ? nullptr : lines_.front().bytes; }  // on a 64-byte boundary
 
  private:
-  std::vector<std::byte> storage_;
-  const std::byte* aligned_ = nullptr;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> lines_;
   std::size_t outputs_ = 0, inputs_ = 0;
   Precision precision_ = Precision::kF32;
 };
