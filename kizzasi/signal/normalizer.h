@@ -13,7 +13,7 @@ namespace kizzasi {
 enum class Scaling {
   kNone,      // offset 0, scale 1
   kStandard,  // mean and standard deviation
-  kRobust,    // median and interquartile range / 1.349
+  kRobust,    // median and interquartile range / 1.349; where that range is 0, the standard deviation
   kMinMax,    // minimum and range
 };
 
