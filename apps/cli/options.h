@@ -12,12 +12,18 @@
 
 namespace kizzasi::cli {
 
+struct Context;
+
 // Usage in a verb:
-//   std::string file; options.positional("FILE", file, "the recording");
-//   bool strict = false; options.flag("--strict", strict, "stop at the first bad line");
+//   std::string file; options.positional("FILE", file, "The recording.");
+//   bool strict = false; options.flag("--strict", strict, "Stop at the first bad line.");
+//   std::string out = "model.kz"; options.option("-o,--out FILE", out, "Where the model goes.");
 //   options.fields(config);                        // every declared field as --its-name, plus --config FILE (TOML, YAML or JSON)
 //   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
-// `parse` answers --help itself (prints it and leaves: the verb returns 0 through kHelpShown).
+//   if (options.help_shown()) return 0;
+// The word after the names of an option is its value's name in the help; without one it says TEXT, N or X. A value that the variable
+// holds before `parse` is shown as the default. A name that was declared before is not declared again: a field that is called like an
+// earlier option or field takes the very same value.
 class Options {
  public:
   Options(std::string_view verb, std::string_view summary, std::string_view examples, std::vector<std::string> arguments);
@@ -32,12 +38,19 @@ class Options {
   void option(std::string_view name, std::vector<std::string>& values, std::string_view help);  // may be repeated
   void option(std::string_view name, std::optional<double>& value, std::string_view help);
 
-  // Every field of a declared configuration as an option, and --config FILE whose values the options override.
+  // Every field of a declared configuration as an option (a yes/no field also as --no-its-name), and --config FILE whose values the
+  // options override. The configuration must outlive `parse`; after an error its values are not to be used.
   template <Declared C>
   void fields(C& config) {
     add_fields(&config, &detail::walk<C>);
   }
 
+  // --json, --quiet, --seed and --threads; the program declares them for every verb.
+  void common(Context& context);
+
+  // Errors: an option that does not exist (names the nearest), a missing or repeated value, a value of the wrong kind or out of its
+  // range, a missing or surplus argument, a configuration file that cannot be read or names an unknown field. All are Fault::kBadUse,
+  // but for the file that cannot be read.
   Result<void> parse();
   bool help_shown() const;
   // True when the user gave this option or field, on the command line or in the configuration file.

@@ -1,16 +1,15 @@
 // The verbs of the command line, one file each; the table stands in verbs.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "kizzasi/base/error.h"
 
 namespace kizzasi::cli {
 
-// What every verb is given: options that all verbs share.
+// What every verb is given: options that all verbs share. Filled by Options::parse, so read it after that.
 struct Context {
   bool json = false;   // --json: one machine-readable object on standard output, nothing else there
   bool quiet = false;  // --quiet: no progress, no remarks
@@ -24,7 +23,7 @@ class Options;
 struct Verb {
   std::string_view name;
   std::string_view summary;
-  std::string_view examples;  // two, as shown by --help
+  std::string_view examples;  // two lines, as shown by --help
   Result<int> (*run)(Options& options, const Context& context);
 };
 
