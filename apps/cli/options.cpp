@@ -188,7 +188,7 @@ struct Options::Parser {
       app.parse(std::move(reversed));
     } catch (const CLI::ArgumentMismatch& mismatch) {
       const std::string text = mismatch.what();
-      return bad_use("this option needs a value", text.substr(0, text.find(':')), "a value after it");
+      return bad_use("this option needs a value", text.substr(0, text.find(':')));
     } catch (const CLI::Error& other) {
       return bad_use(other.what(), "", "", see_help());
     }
@@ -220,11 +220,11 @@ struct Options::Parser {
         if (entry->required) return bad_use(fmt::format("{} is missing", entry->name), fmt::format("kizzasi {}", verb), usage());
         continue;
       }
-      if (values.size() > 1 && !entry->repeats && !entry->is_flag) return bad_use("given more than once", entry->name, "it once");
+      if (values.size() > 1 && !entry->repeats && !entry->is_flag) return bad_use("given more than once", entry->name, "one value");
       given.insert(entry->key);
       for (const std::string& text : values) {
         if (!entry->option->get_positional() && !entry->is_flag && text.starts_with("--")) {
-          return bad_use("this option needs a value", entry->name, "a value after it", fmt::format("'{}' is an option of its own.", text));
+          return bad_use("this option needs a value", entry->name, "", fmt::format("'{}' is an option of its own.", text));
         }
         if (auto taken = entry->take(text); !taken) return taken;
       }
