@@ -68,7 +68,7 @@ Var<T> layer_norm(Var<T> x, Var<T> gain, Var<T> bias, T epsilon);
 template <typename T>
 Var<T> reshape(Var<T> x, Dims dims);
 template <typename T>
-Var<T> permute(Var<T> x, std::vector<std::size_t> order);
+Var<T> permute(Var<T> x, Dims order);  // axis i of the result is axis order[i] of x
 template <typename T>
 Var<T> slice(Var<T> x, std::size_t axis, std::size_t begin, std::size_t end);
 template <typename T>

@@ -1,0 +1,166 @@
+#include "kizzasi/kernels/activations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "kizzasi/autograd/ops.h"
+
+namespace kizzasi::autograd {
+
+namespace {
+
+// Values in f64 come from the standard library, in f32 from the kernels that step and run use.
+double sigmoid_of(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+double gelu_of(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+double softplus_of(double x) { return x > 20 ? x : std::log1p(std::exp(x)); }
+
+using KernelFunction = void (*)(std::span<const float>, std::span<float>) noexcept;
+
+void apply(double (*plain)(double), KernelFunction, std::span<const double> x, std::span<double> out) {
+  std::transform(x.begin(), x.end(), out.begin(), plain);
+}
+void apply(double (*)(double), KernelFunction kernel, std::span<const float> x, std::span<float> out) { kernel(x, out); }
+
+// derivative: of (x, y).
+template <typename T, typename D>
+Var<T> activation(Var<T> x, double (*plain)(double), KernelFunction kernel, D derivative) {
+  const Var<T> y = x.tape->record(x.dims(), {x}, [x = x.id, derivative](Tape<T>& tape, std::size_t id) {
+    const T *g = tape.grad(id).data(), *xv = tape.value(x).data(), *yv = tape.value(id).data();
+    tape.add_to_grad(x, [=](std::size_t i) { return g[i] * derivative(xv[i], yv[i]); });
+  });
+  apply(plain, kernel, x.value(), x.tape->mutable_value(y.id));
+  return y;
+}
+
+// The gate of x g(x), from the product: exact but for rounding, as the product is.
+template <typename T>
+T gate_of(T x, T y) {
+  constexpr T tiny = std::numeric_limits<T>::min() * 4;
+  return std::abs(x) < tiny ? T{0.5} : y / x;
+}
+
+}  // namespace
+
+template <typename T>
+Var<T> exp(Var<T> x) {
+  return activation<T>(x, [](double v) { return std::exp(v); }, kernels::exp, [](T, T y) { return y; });
+}
+
+template <typename T>
+Var<T> sigmoid(Var<T> x) {
+  return activation<T>(x, sigmoid_of, kernels::sigmoid, [](T, T y) { return y * (1 - y); });
+}
+
+template <typename T>
+Var<T> tanh(Var<T> x) {
+  return activation<T>(x, [](double v) { return std::tanh(v); }, kernels::tanh, [](T, T y) { return (1 - y) * (1 + y); });
+}
+
+template <typename T>
+Var<T> silu(Var<T> x) {
+  return activation<T>(
+      x, [](double v) { return v * sigmoid_of(v); }, kernels::silu,
+      [](T v, T y) {
+        const T s = gate_of(v, y);
+        return s + y * (1 - s);
+      });
+}
+
+template <typename T>
+Var<T> gelu(Var<T> x) {
+  return activation<T>(x, gelu_of, kernels::gelu, [](T v, T y) {
+    constexpr T scale = static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+    // Beyond 40 the density is 0, and its exponent may overflow.
+    const T density = std::abs(v) < 40 ? scale * std::exp(T{-0.5} * v * v) : T{0};
+    return gate_of(v, y) + v * density;
+  });
+}
+
+template <typename T>
+Var<T> relu(Var<T> x) {
+  return activation<T>(x, [](double v) { return v < 0 ? 0 : v; }, kernels::relu, [](T v, T) { return static_cast<T>(v > 0); });
+}
+
+template <typename T>
+Var<T> softplus(Var<T> x) {
+  return activation<T>(x, softplus_of, kernels::softplus, [](T v, T y) { return v > 20 ? T{1} : -std::expm1(-y); });
+}
+
+template <typename T>
+Var<T> softmax(Var<T> x) {
+  const std::size_t width = x.dims().back();
+  const Var<T> y = x.tape->record(x.dims(), {x}, [x = x.id, width](Tape<T>& tape, std::size_t id) {
+    const auto to = tape.flow(x);
+    const T *g = tape.grad(id).data(), *yv = tape.value(id).data();
+    for (std::size_t begin = 0; begin < to.grad.size(); begin += width) {
+      T mean = 0;
+      for (std::size_t i = begin; i < begin + width; ++i) mean += g[i] * yv[i];
+      for (std::size_t i = begin; i < begin + width; ++i) to.grad[i] = (to.first ? T{0} : to.grad[i]) + yv[i] * (g[i] - mean);
+    }
+  });
+  const std::span<T> out = x.tape->mutable_value(y.id);
+  for (std::size_t begin = 0; begin < out.size(); begin += width) {
+    const std::span<const T> from = x.value().subspan(begin, width);
+    const std::span<T> row = out.subspan(begin, width);
+    if constexpr (std::is_same_v<T, float>) {
+      kernels::softmax(from, row);
+    } else {
+      const T highest = *std::max_element(from.begin(), from.end());
+      T total = 0;
+      for (std::size_t i = 0; i < width; ++i) total += row[i] = std::exp(from[i] - highest);
+      for (T& v : row) v /= total;
+    }
+  }
+  return y;
+}
+
+template <typename T>
+Var<T> log_sum_exp(Var<T> x) {
+  const std::size_t width = x.dims().back();
+  const Var<T> y = x.tape->record(leading(x.dims()), {x}, [x = x.id, width](Tape<T>& tape, std::size_t id) {
+    const T *g = tape.grad(id).data(), *yv = tape.value(id).data(), *xv = tape.value(x).data();
+    const auto to = tape.flow(x);
+    for (std::size_t row = 0, i = 0; i < to.grad.size(); ++row) {
+      for (std::size_t end = i + width; i < end; ++i) {
+        to.grad[i] =
+            (to.first ? T{0} : to.grad[i]) + g[row] * (xv[i] > -std::numeric_limits<T>::infinity() ? std::exp(xv[i] - yv[row]) : T{0});
+      }
+    }
+  });
+  const std::span<T> out = x.tape->mutable_value(y.id);
+  for (std::size_t row = 0; row < out.size(); ++row) {
+    const std::span<const T> from = x.value().subspan(row * width, width);
+    const T highest = *std::max_element(from.begin(), from.end());
+    if (std::isinf(highest)) {
+      out[row] = highest;
+      continue;
+    }
+    T total = 0;
+    for (const T v : from) total += std::exp(v - highest);
+    out[row] = highest + std::log(total);
+  }
+  return y;
+}
+
+template Var<float> exp(Var<float>);
+template Var<double> exp(Var<double>);
+template Var<float> sigmoid(Var<float>);
+template Var<double> sigmoid(Var<double>);
+template Var<float> tanh(Var<float>);
+template Var<double> tanh(Var<double>);
+template Var<float> silu(Var<float>);
+template Var<double> silu(Var<double>);
+template Var<float> gelu(Var<float>);
+template Var<double> gelu(Var<double>);
+template Var<float> relu(Var<float>);
+template Var<double> relu(Var<double>);
+template Var<float> softplus(Var<float>);
+template Var<double> softplus(Var<double>);
+template Var<float> softmax(Var<float>);
+template Var<double> softmax(Var<double>);
+template Var<float> log_sum_exp(Var<float>);
+template Var<double> log_sum_exp(Var<double>);
+
+}  // namespace kizzasi::autograd
