@@ -1,0 +1,325 @@
+#include "kizzasi/autograd/scans.h"
+
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <functional>
+
+#include "kizzasi/autograd/gradient_check_test.h"
+
+namespace kizzasi::autograd {
+namespace {
+
+using Values = std::vector<double>;
+
+// One call of an operation: its inputs, and the same computed without any recurrence.
+struct Case {
+  std::vector<CheckedInput> inputs;
+  std::function<Values(const std::vector<CheckedInput>&)> truth;
+};
+
+template <typename T>
+std::vector<Var<T>> leaves(Tape<T>& tape, const std::vector<CheckedInput>& inputs) {
+  std::vector<Var<T>> all;
+  for (const CheckedInput& input : inputs) {
+    const std::vector<T> values(input.values.begin(), input.values.end());
+    all.push_back(tape.leaf(input.dims, values));
+  }
+  return all;
+}
+
+template <typename T>
+void expect_values(Var<T> y, const Values& truth, double tolerance) {
+  ASSERT_EQ(y.value().size(), truth.size());
+  double largest = 1e-6;
+  for (const double v : truth) largest = std::max(largest, std::abs(v));
+  for (std::size_t i = 0; i < truth.size(); ++i) ASSERT_NEAR(static_cast<double>(y.value()[i]), truth[i], tolerance * largest) << i;
+}
+
+// f32 against f64: values and every gradient.
+template <typename Op>
+void expect_f32_follows_f64(const Op& op, const std::vector<CheckedInput>& inputs, double tolerance) {
+  Tape<float> narrow;
+  Tape<double> wide;
+  const auto narrow_leaves = leaves(narrow, inputs);
+  const auto wide_leaves = leaves(wide, inputs);
+  const Var<float> y32 = op(narrow_leaves);
+  const Var<double> y64 = op(wide_leaves);
+  expect_values(y32, Values(y64.value().begin(), y64.value().end()), tolerance);
+  Rng rng(5);
+  std::vector<float> cotangent32(y32.value().size());
+  for (float& v : cotangent32) v = static_cast<float>(rng.normal());
+  const std::vector<double> cotangent64(cotangent32.begin(), cotangent32.end());
+  narrow.backward(y32, std::span<const float>(cotangent32));
+  wide.backward(y64, std::span<const double>(cotangent64));
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const auto g32 = narrow.grad(narrow_leaves[k].id);
+    const auto g64 = wide.grad(wide_leaves[k].id);
+    double largest = 1e-6;
+    for (const double v : g64) largest = std::max(largest, std::abs(v));
+    for (std::size_t i = 0; i < g64.size(); ++i) {
+      ASSERT_NEAR(static_cast<double>(g32[i]), g64[i], tolerance * largest) << inputs[k].name << "[" << i << "]";
+    }
+  }
+}
+
+// ---- conv1d
+
+const auto conv1d_op = [](const auto& v) { return conv1d(v[0], v[1], v[2]); };
+
+std::vector<CheckedInput> conv1d_inputs(std::size_t batch, std::size_t time, std::size_t channels, std::size_t taps, Rng& rng) {
+  return {normal_input("x", {batch, time, channels}, rng), normal_input("w", {channels, 1, taps}, rng),
+          normal_input("bias", {channels}, rng)};
+}
+
+Values conv1d_truth(const std::vector<CheckedInput>& in) {
+  const Dims& d = in[0].dims;
+  const std::size_t taps = in[1].dims[2];
+  Values y;
+  for (std::size_t b = 0; b < d[0]; ++b) {
+    for (std::size_t t = 0; t < d[1]; ++t) {
+      for (std::size_t e = 0; e < d[2]; ++e) {
+        double sum = in[2].values[e];
+        for (std::size_t lag = 0; lag < taps && lag <= t; ++lag) {
+          sum += in[1].values[e * taps + taps - 1 - lag] * in[0].values[(b * d[1] + t - lag) * d[2] + e];
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(Conv1dOp, IsTheCausalSumAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(1);
+  for (const auto& [time, channels, taps] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{1, 3, 4}, {3, 1, 4}, {9, 5, 4}, {40, 33, 2}, {7, 4, 1}}) {
+    const auto inputs = conv1d_inputs(2, time, channels, taps, rng);
+    Tape<double> tape;
+    expect_values(conv1d_op(leaves(tape, inputs)), conv1d_truth(inputs), 1e-13);
+    expect_gradients([](Tape<double>&, const auto& v) { return conv1d_op(v); }, inputs);
+    expect_f32_follows_f64(conv1d_op, inputs, 3e-6);
+  }
+}
+
+TEST(Conv1dOp, NeedsNoBias) {
+  Rng rng(2);
+  auto inputs = conv1d_inputs(2, 11, 6, 4, rng);
+  inputs.pop_back();
+  expect_gradients([](Tape<double>&, const auto& v) { return conv1d(v[0], v[1], Var<double>{}); }, inputs);
+  Tape<double> tape;
+  const auto v = leaves(tape, inputs);
+  const Var<double> y = conv1d(v[0], v[1], Var<double>{});
+  inputs.push_back({"bias", {6}, Values(6, 0.0)});
+  expect_values(y, conv1d_truth(inputs), 1e-13);
+}
+
+// ---- selective_scan
+
+const auto selective_op = [](const auto& v) { return selective_scan(v[0], v[1], v[2], v[3], v[4], v[5]); };
+
+std::vector<CheckedInput> selective_inputs(std::size_t batch, std::size_t time, std::size_t channels, std::size_t states, Rng& rng,
+                                           double most_delta = 0.5) {
+  return {normal_input("x", {batch, time, channels}, rng),        uniform_input("delta", {batch, time, channels}, rng, 1e-3, most_delta),
+          uniform_input("a", {channels, states}, rng, -4, -0.02), normal_input("b", {batch, time, states}, rng),
+          normal_input("c", {batch, time, states}, rng),          normal_input("d", {channels}, rng)};
+}
+
+// y[t] = d x[t] + sum_{s <= t} sum_n c[t][n] exp(a (delta[s+1] + ... + delta[t])) delta[s] b[s][n] x[s]: the convolution that the scan
+// unrolls to.
+Values selective_truth(const std::vector<CheckedInput>& in) {
+  const std::size_t batch = in[0].dims[0], time = in[0].dims[1], channels = in[0].dims[2], states = in[2].dims[1];
+  Values y;
+  for (std::size_t i = 0; i < batch; ++i) {
+    for (std::size_t t = 0; t < time; ++t) {
+      for (std::size_t e = 0; e < channels; ++e) {
+        double sum = in[5].values[e] * in[0].values[(i * time + t) * channels + e], lag = 0;
+        for (std::size_t s = t + 1; s-- > 0;) {
+          const std::size_t at = (i * time + s) * channels + e;
+          for (std::size_t n = 0; n < states; ++n) {
+            sum += in[4].values[(i * time + t) * states + n] * std::exp(in[2].values[e * states + n] * lag) * in[1].values[at] *
+                   in[3].values[(i * time + s) * states + n] * in[0].values[at];
+          }
+          lag += in[1].values[at];
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(SelectiveScanOp, IsTheUnrolledSumAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(3);
+  for (const auto& [time, channels, states] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {5, 3, 2}, {33, 9, 4}, {70, 5, 3}}) {
+    const auto inputs = selective_inputs(2, time, channels, states, rng);
+    Tape<double> tape;
+    expect_values(selective_op(leaves(tape, inputs)), selective_truth(inputs), 1e-12);
+    expect_gradients([](Tape<double>&, const auto& v) { return selective_op(v); }, inputs);
+  }
+}
+
+TEST(SelectiveScanOp, FollowsItsDoubleFormInF32) {
+  Rng rng(4);
+  for (const std::size_t channels : {1, 2, 7, 8, 9, 16, 31, 40}) {
+    for (const std::size_t time : {1, 2, 31, 32, 33, 64, 100}) {
+      for (const std::size_t states : {1, 4, 16, 19}) {
+        SCOPED_TRACE(testing::Message() << "channels " << channels << " time " << time << " states " << states);
+        expect_f32_follows_f64(selective_op, selective_inputs(2, time, channels, states, rng), 1e-5);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(SelectiveScanOp, StaysFiniteWhereDecaysVanish) {
+  Rng rng(5);
+  auto inputs = selective_inputs(1, 80, 9, 4, rng, 60.0);
+  for (double& a : inputs[2].values) a *= 100;
+  expect_f32_follows_f64(selective_op, inputs, 1e-5);
+}
+
+// ---- ssd
+
+auto ssd_op(std::size_t chunk) {
+  return [chunk](const auto& v) { return ssd(v[0], v[1], v[2], v[3], v[4], v[5], chunk); };
+}
+
+struct SsdSizes {
+  std::size_t batch, time, heads, head_dim, groups, states;
+};
+
+std::vector<CheckedInput> ssd_inputs(const SsdSizes& s, Rng& rng, double most_delta = 0.5, bool wide_skip = false) {
+  return {normal_input("x", {s.batch, s.time, s.heads, s.head_dim}, rng),
+          uniform_input("delta", {s.batch, s.time, s.heads}, rng, 1e-3, most_delta),
+          uniform_input("a", {s.heads}, rng, -8, -0.02),
+          normal_input("b", {s.batch, s.time, s.groups, s.states}, rng),
+          normal_input("c", {s.batch, s.time, s.groups, s.states}, rng),
+          normal_input("d", wide_skip ? Dims{s.heads, s.head_dim} : Dims{s.heads}, rng)};
+}
+
+// y[t] = d x[t] + sum_{s <= t} (c[t] . b[s]) exp(a (delta[s+1] + ... + delta[t])) delta[s] x[s]: the attention that the scan is dual to.
+Values ssd_truth(const SsdSizes& s, const std::vector<CheckedInput>& in) {
+  Values y;
+  for (std::size_t i = 0; i < s.batch; ++i) {
+    for (std::size_t t = 0; t < s.time; ++t) {
+      for (std::size_t h = 0; h < s.heads; ++h) {
+        const std::size_t group = h / (s.heads / s.groups);
+        for (std::size_t p = 0; p < s.head_dim; ++p) {
+          const auto x = [&](std::size_t row) { return in[0].values[((i * s.time + row) * s.heads + h) * s.head_dim + p]; };
+          double sum = in[5].values[in[5].dims.size() == 2 ? h * s.head_dim + p : h] * x(t), lag = 0;
+          for (std::size_t row = t + 1; row-- > 0;) {
+            double score = 0;
+            for (std::size_t n = 0; n < s.states; ++n) {
+              score += in[4].values[((i * s.time + t) * s.groups + group) * s.states + n] *
+                       in[3].values[((i * s.time + row) * s.groups + group) * s.states + n];
+            }
+            const double delta = in[1].values[(i * s.time + row) * s.heads + h];
+            sum += score * std::exp(in[2].values[h] * lag) * delta * x(row);
+            lag += delta;
+          }
+          y.push_back(sum);
+        }
+      }
+    }
+  }
+  return y;
+}
+
+TEST(SsdOp, IsTheDualAttentionAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(6);
+  for (const SsdSizes& s : {SsdSizes{1, 1, 1, 1, 1, 1}, {2, 5, 2, 3, 1, 2}, {2, 21, 4, 2, 2, 3}, {1, 40, 3, 4, 3, 5}}) {
+    for (const bool wide_skip : {false, true}) {
+      const auto inputs = ssd_inputs(s, rng, 0.5, wide_skip);
+      Tape<double> tape;
+      expect_values(ssd_op(8)(leaves(tape, inputs)), ssd_truth(s, inputs), 1e-12);
+      expect_gradients([](Tape<double>&, const auto& v) { return ssd_op(8)(v); }, inputs);
+    }
+  }
+}
+
+TEST(SsdOp, FollowsItsDoubleFormInF32ForEveryChunk) {
+  Rng rng(7);
+  for (const SsdSizes& s :
+       {SsdSizes{2, 1, 1, 1, 1, 1}, {1, 17, 2, 8, 1, 16}, {2, 64, 4, 16, 2, 16}, {1, 65, 3, 5, 1, 7}, {1, 130, 2, 64, 1, 32}}) {
+    for (const std::size_t chunk : {1, 16, 64, 256}) {
+      for (const bool wide_skip : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "time " << s.time << " heads " << s.heads << " chunk " << chunk);
+        expect_f32_follows_f64(ssd_op(chunk), ssd_inputs(s, rng, 0.5, wide_skip), 1e-5);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(SsdOp, StaysFiniteWhereDecaysVanish) {
+  Rng rng(8);
+  auto inputs = ssd_inputs({1, 150, 2, 8, 1, 8}, rng, 60.0);
+  for (double& a : inputs[2].values) a *= 100;
+  for (const std::size_t chunk : {16, 64}) expect_f32_follows_f64(ssd_op(chunk), inputs, 1e-5);
+}
+
+// ---- diagonal_scan
+
+const auto diagonal_op = [](const auto& v) { return diagonal_scan(v[0], v[1], v[2], v[3]); };
+
+std::vector<CheckedInput> diagonal_inputs(std::size_t batch, std::size_t time, std::size_t channels, std::size_t states, Rng& rng) {
+  std::vector<CheckedInput> inputs = {normal_input("x", {batch, time, channels}, rng), normal_input("a", {2, states, channels}, rng),
+                                      normal_input("c", {2, states, channels}, rng), normal_input("d", {channels}, rng)};
+  for (std::size_t i = 0; i < states * channels; ++i) {
+    const std::complex<double> pole = std::polar(rng.uniform(0.5, 0.99), rng.uniform(-3.1, 3.1));
+    inputs[1].values[i] = pole.real();
+    inputs[1].values[states * channels + i] = pole.imag();
+  }
+  return inputs;
+}
+
+// y[t] = d x[t] + sum_lag Re(sum_n c_n a_n^lag) x[t - lag]: the convolution with the Vandermonde kernel.
+Values diagonal_truth(const std::vector<CheckedInput>& in) {
+  const std::size_t batch = in[0].dims[0], time = in[0].dims[1], channels = in[0].dims[2], states = in[1].dims[1];
+  const std::size_t plane = states * channels;
+  Values y;
+  for (std::size_t i = 0; i < batch; ++i) {
+    for (std::size_t t = 0; t < time; ++t) {
+      for (std::size_t e = 0; e < channels; ++e) {
+        double sum = in[3].values[e] * in[0].values[(i * time + t) * channels + e];
+        for (std::size_t n = 0; n < states; ++n) {
+          const std::size_t at = n * channels + e;
+          const std::complex<double> a(in[1].values[at], in[1].values[plane + at]), c(in[2].values[at], in[2].values[plane + at]);
+          for (std::size_t lag = 0; lag <= t; ++lag) {
+            sum += (c * std::pow(a, static_cast<double>(lag))).real() * in[0].values[(i * time + t - lag) * channels + e];
+          }
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(DiagonalScanOp, IsTheConvolutionWithItsKernelAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(9);
+  for (const auto& [time, channels, states] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {6, 3, 2}, {35, 9, 4}}) {
+    const auto inputs = diagonal_inputs(2, time, channels, states, rng);
+    Tape<double> tape;
+    expect_values(diagonal_op(leaves(tape, inputs)), diagonal_truth(inputs), 1e-12);
+    expect_gradients([](Tape<double>&, const auto& v) { return diagonal_op(v); }, inputs);
+  }
+}
+
+TEST(DiagonalScanOp, FollowsItsDoubleFormInF32) {
+  Rng rng(10);
+  for (const std::size_t channels : {1, 5, 8, 17, 32}) {
+    for (const std::size_t time : {1, 31, 32, 33, 100}) {
+      for (const std::size_t states : {1, 3, 16}) {
+        SCOPED_TRACE(testing::Message() << "channels " << channels << " time " << time << " states " << states);
+        expect_f32_follows_f64(diagonal_op, diagonal_inputs(2, time, channels, states, rng), 1e-5);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kizzasi::autograd
