@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unordered_set>
 
 namespace kizzasi {
 namespace {
@@ -31,7 +32,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    if (stack_.back().find(name) != nullptr) {
+    if (!seen_.back().insert(name).second) {
       problem = fmt::format("key '{}' stands twice", name);
       return false;
     }
@@ -56,12 +57,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
     stack_.push_back(std::move(container));
     keys_.emplace_back();
+    seen_.emplace_back();
     return true;
   }
   bool close() {
     Json done = std::move(stack_.back());
     stack_.pop_back();
     keys_.pop_back();
+    seen_.pop_back();
     return add(std::move(done));
   }
   bool add(Json value) {
@@ -76,6 +79,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
   std::vector<Json> stack_;
   std::vector<std::string> keys_;
+  std::vector<std::unordered_set<std::string>> seen_;  // a million keys must not take a million squared comparisons
 };
 
 void write_string(const std::string& text, std::string& out) {

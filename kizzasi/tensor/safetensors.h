@@ -13,15 +13,20 @@
 
 namespace kizzasi {
 
+// Types: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E8M0, I64 I32 I16 I8, U64 U32 U16 U8, BOOL (0 and 1), and C64, which is read as F32 with one
+// more last axis (re, im). Any other type is refused by name.
 struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
-  NamedTensors tensors;                             // floats of every width and integers, widened or rounded to f32
-  std::map<std::string, std::vector<double>> wide;  // the tensors stored as F64 or I64, unrounded, under the same names
+  NamedTensors tensors;  // all of them, widened or rounded to f32
+  // Those that f32 cannot hold (F64, I64, U64, I32, U32), as double, under the same names; integers beyond 2^53 are rounded to the nearest.
+  std::map<std::string, std::vector<double>> wide;
 };
 
-// Reads bytes that came from anywhere: every check of the reference reader is made before memory is taken. `where` names the file in
-// messages.
+// Reads bytes that came from anywhere: every check of the reference reader is made before memory is taken (header at most 100 MB and inside
+// the file, valid UTF-8 and JSON, known types, sizes that fit the shapes, no holes, no overlaps, nothing after the last tensor). Data need
+// not be aligned. `where` names the file in messages.
 Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
+// The same from a file, one tensor at a time: takes the memory of the result and of the largest tensor.
 Result<SafetensorsFile> read_safetensors(const std::string& path);
 
 // F32; the header padded to 8 bytes, tensors in order of their names: equal content gives equal bytes.
