@@ -1,0 +1,366 @@
+#include "kizzasi/train/shortcut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace kizzasi {
+namespace {
+
+constexpr std::size_t kShards = 8;      // fixed, and summed in order, so that the bits do not depend on the threads
+constexpr std::size_t kRowsAtOnce = 8;  // rows whose products are added to the moments together
+constexpr std::size_t kMostWindows = 60'000;
+constexpr std::array<double, 10> kLambdas{1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+
+// Sums of products over windows. Every output (a step ahead of a target) shares the `common` features (recent past and the constant) and
+// has `own` ones (its slots and its step's known-future values).
+struct Moments {
+  std::size_t common, own, outputs;
+  std::vector<double> cc;  // (common, common), upper triangle
+  std::vector<double> cy;  // (outputs, common)
+  std::vector<double> co;  // (outputs, own, common)
+  std::vector<double> oo;  // (outputs, own, own)
+  std::vector<double> oy;  // (outputs, own)
+  std::vector<double> yy;  // (outputs)
+  double windows = 0;
+
+  Moments(std::size_t c, std::size_t o, std::size_t out)
+      : common(c), own(o), outputs(out), cc(c * c), cy(out * c), co(out * o * c), oo(out * o * o), oy(out * o), yy(out) {}
+
+  void add(const Moments& other) {
+    const auto sum = [](std::vector<double>& a, const std::vector<double>& b) {
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    };
+    sum(cc, other.cc), sum(cy, other.cy), sum(co, other.co), sum(oo, other.oo), sum(oy, other.oy), sum(yy, other.yy);
+    windows += other.windows;
+  }
+};
+
+// target[j] += sum over rows of factor(row) * x(row, j), j in [begin, end).
+void accumulate(std::span<const double> x, std::size_t width, std::size_t rows, const double* factor, std::size_t factor_stride,
+                double* target, std::size_t begin) {
+  if (rows == kRowsAtOnce) {
+    const double f0 = factor[0], f1 = factor[factor_stride], f2 = factor[2 * factor_stride], f3 = factor[3 * factor_stride];
+    const double f4 = factor[4 * factor_stride], f5 = factor[5 * factor_stride], f6 = factor[6 * factor_stride],
+                 f7 = factor[7 * factor_stride];
+    const double* r = x.data();
+    for (std::size_t j = begin; j < width; ++j) {
+      target[j] += ((f0 * r[j] + f1 * r[width + j]) + (f2 * r[2 * width + j] + f3 * r[3 * width + j])) +
+                   ((f4 * r[4 * width + j] + f5 * r[5 * width + j]) + (f6 * r[6 * width + j] + f7 * r[7 * width + j]));
+    }
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t j = begin; j < width; ++j) target[j] += factor[row * factor_stride] * x[row * width + j];
+  }
+}
+
+// One output's own features: (seasons) of its target, then (known) of its step.
+void own_features(const SignalShape& s, const SignalBatch& batch, std::size_t window, std::size_t output, std::span<double> out) {
+  const std::size_t step = window * s.horizon + output / s.targets;
+  const float* slots = batch.target_slots.data() + (window * s.horizon * s.targets + output) * s.seasons;
+  std::copy_n(slots, s.seasons, out.begin());
+  std::copy_n(batch.known.data() + step * s.known, s.known, out.begin() + static_cast<std::ptrdiff_t>(s.seasons));
+}
+
+void common_features(const SignalShape& s, const SignalBatch& batch, std::size_t window, std::span<double> out) {
+  const std::size_t recent = s.recent * s.past();
+  std::copy_n(batch.recent.data() + window * recent, recent, out.begin());
+  out[recent] = 1;
+}
+
+bool complete(const SignalShape& s, const Answers& answers, std::size_t window) {
+  const std::size_t n = s.horizon * s.targets;
+  const float* weight = answers.weight.data() + window * n;
+  return std::all_of(weight, weight + n, [](float w) { return w > 0; });
+}
+
+void add_windows(const SignalShape& s, const SignalBatch& batch, const Answers& answers, Moments& m) {
+  const std::size_t outputs = m.outputs;
+  std::vector<std::size_t> usable;
+  for (std::size_t w = 0; w < batch.windows; ++w) {
+    if (complete(s, answers, w)) usable.push_back(w);
+  }
+  std::vector<double> x(kRowsAtOnce * m.common), own(kRowsAtOnce * m.own), y(kRowsAtOnce * outputs);
+  for (std::size_t begin = 0; begin < usable.size(); begin += kRowsAtOnce) {
+    const std::size_t rows = std::min(kRowsAtOnce, usable.size() - begin);
+    for (std::size_t r = 0; r < rows; ++r) {
+      common_features(s, batch, usable[begin + r], std::span(x).subspan(r * m.common, m.common));
+      for (std::size_t o = 0; o < outputs; ++o) y[r * outputs + o] = answers.values[usable[begin + r] * outputs + o];
+    }
+    for (std::size_t i = 0; i < m.common; ++i) accumulate(x, m.common, rows, x.data() + i, m.common, m.cc.data() + i * m.common, i);
+    for (std::size_t o = 0; o < outputs; ++o) {
+      accumulate(x, m.common, rows, y.data() + o, outputs, m.cy.data() + o * m.common, 0);
+      for (std::size_t r = 0; r < rows; ++r) m.yy[o] += y[r * outputs + o] * y[r * outputs + o];
+      if (m.own == 0) continue;
+      for (std::size_t r = 0; r < rows; ++r) own_features(s, batch, usable[begin + r], o, std::span(own).subspan(r * m.own, m.own));
+      for (std::size_t k = 0; k < m.own; ++k) {
+        accumulate(x, m.common, rows, own.data() + k, m.own, m.co.data() + (o * m.own + k) * m.common, 0);
+        accumulate(own, m.own, rows, own.data() + k, m.own, m.oo.data() + (o * m.own + k) * m.own, 0);
+        for (std::size_t r = 0; r < rows; ++r) m.oy[o * m.own + k] += own[r * m.own + k] * y[r * outputs + o];
+      }
+    }
+    m.windows += static_cast<double>(rows);
+  }
+}
+
+Moments moments(const Dataset& data, const std::vector<RowRange>& ranges, ThreadPool& pool) {
+  const SignalShape& s = data.shape();
+  const std::size_t common = s.recent * s.past() + 1, own = s.seasons + s.known, outputs = s.horizon * s.targets;
+  std::vector<std::pair<RowRange, Origin>> all;
+  for (const RowRange& range : ranges) {
+    for (const Origin& origin : data.origins(range)) all.emplace_back(range, origin);
+  }
+  const std::size_t stride = all.size() / kMostWindows + 1;
+  std::vector<std::pair<RowRange, Origin>> chosen;
+  for (std::size_t i = 0; i < all.size(); i += stride) chosen.push_back(all[i]);
+
+  std::vector<Moments> shards(kShards, Moments(common, own, outputs));
+  const std::array<std::size_t, 1> here{0};
+  pool.run(kShards, [&](std::size_t shard) {
+    SignalBatch batch;
+    Answers answers;
+    const std::size_t begin = chosen.size() * shard / kShards, end = chosen.size() * (shard + 1) / kShards;
+    for (std::size_t i = begin; i < end;) {
+      // As many as share a range, 256 at most.
+      std::size_t stop = i;
+      std::vector<Origin> windows;
+      while (stop < end && windows.size() < 256 && chosen[stop].first.series == chosen[i].first.series &&
+             chosen[stop].first.first == chosen[i].first.first) {
+        windows.push_back(chosen[stop++].second);
+      }
+      data.fill(windows, here, chosen[i].first, batch, answers);
+      add_windows(s, batch, answers, shards[shard]);
+      i = stop;
+    }
+  });
+  Moments total = std::move(shards[0]);
+  for (std::size_t shard = 1; shard < kShards; ++shard) total.add(shards[shard]);
+  return total;
+}
+
+// Lower Cholesky factor in place (row-major); false where the matrix is not positive definite.
+bool factor(std::vector<double>& a, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = a[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
+      if (i == j) {
+        if (!(sum > 0)) return false;
+        a[i * n + i] = std::sqrt(sum);
+      } else {
+        a[i * n + j] = sum / a[j * n + j];
+      }
+    }
+  }
+  return true;
+}
+
+void solve_lower(const std::vector<double>& l, std::size_t n, double* x) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = x[i];
+    for (std::size_t k = 0; k < i; ++k) sum -= l[i * n + k] * x[k];
+    x[i] = sum / l[i * n + i];
+  }
+}
+
+void solve_upper(const std::vector<double>& l, std::size_t n, double* x) {
+  for (std::size_t i = n; i-- > 0;) {
+    x[i] /= l[i * n + i];
+    for (std::size_t k = 0; k < i; ++k) x[k] -= l[i * n + k] * x[i];
+  }
+}
+
+double dot(const double* a, const double* b, std::size_t n) { return std::inner_product(a, a + n, b, 0.0); }
+
+struct Solution {
+  std::vector<double> common;  // (outputs, common)
+  std::vector<double> own;     // (outputs, own)
+};
+
+// All outputs for one lambda: the common block is factored once; each output then solves for its own features by the Schur complement.
+bool solve(const Moments& m, double lambda, ThreadPool& pool, Solution& w) {
+  const std::size_t c = m.common, k = m.own;
+  double trace = 0;
+  for (std::size_t i = 0; i + 1 < c; ++i) trace += m.cc[i * c + i];
+  const double penalty = lambda * (c > 1 ? trace / static_cast<double>(c - 1) : m.windows) + 1e-12 * m.windows;
+  std::vector<double> l(c * c);
+  for (std::size_t i = 0; i < c; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) l[i * c + j] = m.cc[j * c + i];
+    l[i * c + i] += i + 1 < c ? penalty : 1e-12 * m.windows;
+  }
+  if (!factor(l, c)) return false;
+  w.common.assign(m.outputs * c, 0.0);
+  w.own.assign(m.outputs * k, 0.0);
+  std::vector<std::uint8_t> good(m.outputs, 1);
+  pool.run(m.outputs, [&](std::size_t o) {
+    double* wc = w.common.data() + o * c;
+    std::copy_n(m.cy.data() + o * c, c, wc);
+    solve_lower(l, c, wc);  // L^-1 r
+    if (k > 0) {
+      std::vector<double> b(m.co.begin() + static_cast<std::ptrdiff_t>(o * k * c),
+                            m.co.begin() + static_cast<std::ptrdiff_t>((o + 1) * k * c));
+      std::vector<double> schur(k * k);
+      double* wo = w.own.data() + o * k;
+      for (std::size_t i = 0; i < k; ++i) {
+        solve_lower(l, c, b.data() + i * c);
+        wo[i] = m.oy[o * k + i] - dot(b.data() + i * c, wc, c);
+        for (std::size_t j = 0; j <= i; ++j) schur[i * k + j] = m.oo[(o * k + i) * k + j] - dot(b.data() + i * c, b.data() + j * c, c);
+        schur[i * k + i] += penalty;
+      }
+      if (!factor(schur, k)) {
+        good[o] = 0;
+        return;
+      }
+      solve_lower(schur, k, wo);
+      solve_upper(schur, k, wo);
+      for (std::size_t i = 0; i < k; ++i) {
+        for (std::size_t j = 0; j < c; ++j) wc[j] -= b[i * c + j] * wo[i];
+      }
+    }
+    solve_upper(l, c, wc);
+  });
+  return std::all_of(good.begin(), good.end(), [](std::uint8_t g) { return g != 0; });
+}
+
+// Mean squared error of the solution on the windows of `m`.
+double error(const Moments& m, const Solution& w) {
+  const std::size_t c = m.common, k = m.own;
+  double total = 0;
+  for (std::size_t o = 0; o < m.outputs; ++o) {
+    const double* wc = w.common.data() + o * c;
+    const double* wo = w.own.data() + o * k;
+    double sum = m.yy[o] - 2 * dot(wc, m.cy.data() + o * c, c) - 2 * dot(wo, m.oy.data() + o * k, k);
+    for (std::size_t i = 0; i < c; ++i) {
+      sum += wc[i] * wc[i] * m.cc[i * c + i] + 2 * wc[i] * dot(wc + i + 1, m.cc.data() + i * c + i + 1, c - i - 1);
+    }
+    for (std::size_t i = 0; i < k; ++i) {
+      sum += wo[i] * dot(wo, m.oo.data() + (o * k + i) * k, k) + 2 * wo[i] * dot(wc, m.co.data() + (o * k + i) * c, c);
+    }
+    total += sum;
+  }
+  return total / (m.windows * static_cast<double>(m.outputs));
+}
+
+float inverse_softplus(double y) { return static_cast<float>(y > 20 ? y : std::log(std::expm1(std::max(y, 1e-4)))); }
+
+// The spread of one output's training residuals as the head's parameters; returns the shift of its location.
+double set_head(const HeadConfig& head, std::vector<double>& residuals, std::span<float> parameters) {
+  std::sort(residuals.begin(), residuals.end());
+  const auto at = [&](double p) {
+    const double place = p * static_cast<double>(residuals.size() - 1);
+    const auto i = static_cast<std::size_t>(place);
+    const double next = residuals[std::min(i + 1, residuals.size() - 1)];
+    return residuals[i] + (place - static_cast<double>(i)) * (next - residuals[i]);
+  };
+  double square = 0;
+  for (const double r : residuals) square += r * r;
+  const double deviation = std::sqrt(square / static_cast<double>(residuals.size())) + 1e-6;
+  switch (head.which()) {
+    case HeadKind::kPoint:
+      return 0;
+    case HeadKind::kGaussian:
+      parameters[1] = inverse_softplus(deviation);
+      return 0;
+    case HeadKind::kStudentT:
+      parameters[1] = inverse_softplus(0.7 * deviation);
+      return 0;
+    case HeadKind::kMixture: {
+      const std::size_t k = parameters.size() / 3;
+      for (std::size_t i = 0; i < k; ++i) {
+        parameters[k + i] = static_cast<float>(deviation * (static_cast<double>(i) - 0.5 * static_cast<double>(k - 1)));
+        parameters[2 * k + i] = inverse_softplus(deviation);
+      }
+      return 0;
+    }
+    case HeadKind::kQuantiles: {
+      const auto middle = static_cast<std::size_t>(std::find(head.levels.begin(), head.levels.end(), 0.5) - head.levels.begin());
+      std::size_t next = 1;
+      for (std::size_t q = middle + 1; q < head.levels.size(); ++q)
+        parameters[next++] = inverse_softplus(at(head.levels[q]) - at(head.levels[q - 1]));
+      for (std::size_t q = middle; q-- > 0;) parameters[next++] = inverse_softplus(at(head.levels[q + 1]) - at(head.levels[q]));
+      return at(0.5);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& train,
+                                 const std::vector<RowRange>& validation, NamedTensors& weights, ThreadPool& pool) {
+  const SignalShape& s = data.shape();
+  const Moments seen = moments(data, train, pool);
+  if (seen.windows < 1) {
+    return fail({Fault::kBadInput, "no training window has all its answers", "training data",
+                 "at least one stretch of context + horizon rows without gaps",
+                 "Fill gaps with --missing interpolate, or shorten the horizon."});
+  }
+  const Moments held = moments(data, validation, pool);
+  const Moments& judge = held.windows > 0 ? held : seen;
+
+  ShortcutFit fit;
+  fit.windows = static_cast<std::size_t>(seen.windows);
+  Solution best, trial;
+  for (const double lambda : kLambdas) {
+    if (!solve(seen, lambda, pool, trial)) continue;
+    const double mse = error(judge, trial);
+    if (!std::isfinite(mse) || (!best.common.empty() && mse >= fit.validation_mse)) continue;
+    fit.lambda = lambda;
+    fit.validation_mse = mse;
+    std::swap(best, trial);
+  }
+  if (best.common.empty())
+    return fail({Fault::kBadInput, "the short-cut's equations have no finite solution", "training data", "finite values", ""});
+
+  const std::size_t recent = s.recent * s.past();
+  Tensor& bias = weights["shortcut.bias"];
+  for (std::size_t o = 0; o < seen.outputs; ++o) {
+    for (std::size_t i = 0; i < recent; ++i)
+      weights["shortcut.recent.weight"].values[o * recent + i] = static_cast<float>(best.common[o * seen.common + i]);
+    bias.values[o] = static_cast<float>(best.common[o * seen.common + recent]);
+    for (std::size_t i = 0; i < s.seasons; ++i)
+      weights["shortcut.slots.weight"].values[o * s.seasons + i] = static_cast<float>(best.own[o * seen.own + i]);
+    for (std::size_t i = 0; i < s.known; ++i) {
+      weights["shortcut.known.weight"].values[o * s.known + i] = static_cast<float>(best.own[o * seen.own + s.seasons + i]);
+    }
+  }
+
+  // The residuals of at most some thousand training windows give the spread of each output.
+  std::vector<std::vector<double>> residuals(seen.outputs);
+  std::vector<double> x(seen.common), own(seen.own);
+  for (const RowRange& range : train) {
+    const std::vector<Origin> all = data.origins(range);
+    const std::size_t stride = all.size() * train.size() / 4000 + 1;
+    std::vector<Origin> chosen;
+    for (std::size_t i = 0; i < all.size(); i += stride) chosen.push_back(all[i]);
+    SignalBatch batch;
+    Answers answers;
+    const std::array<std::size_t, 1> here{0};
+    for (std::size_t begin = 0; begin < chosen.size(); begin += 256) {
+      data.fill(std::span(chosen).subspan(begin, std::min<std::size_t>(256, chosen.size() - begin)), here, range, batch, answers);
+      for (std::size_t w = 0; w < batch.windows; ++w) {
+        if (!complete(s, answers, w)) continue;
+        common_features(s, batch, w, x);
+        for (std::size_t o = 0; o < seen.outputs; ++o) {
+          own_features(s, batch, w, o, own);
+          const double value =
+              dot(best.common.data() + o * seen.common, x.data(), seen.common) + dot(best.own.data() + o * seen.own, own.data(), seen.own);
+          residuals[o].push_back(answers.values[w * seen.outputs + o] - value);
+        }
+      }
+    }
+  }
+  Tensor& head = weights["head.bias"];
+  for (std::size_t o = 0; o < seen.outputs; ++o) {
+    if (residuals[o].empty()) continue;
+    const double shift = set_head(model.config().head, residuals[o], std::span(head.values).subspan(o * s.parameters, s.parameters));
+    bias.values[o] += static_cast<float>(shift);
+  }
+  return fit;
+}
+
+}  // namespace kizzasi

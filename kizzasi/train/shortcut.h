@@ -1,0 +1,27 @@
+// The linear short-cut in closed form: what the backbone starts from and has to beat.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kizzasi/base/error.h"
+#include "kizzasi/base/thread_pool.h"
+#include "kizzasi/train/dataset.h"
+
+namespace kizzasi {
+
+struct ShortcutFit {
+  double lambda = 0;          // chosen on the validation part
+  double validation_mse = 0;  // in window units, with that lambda
+  std::size_t windows = 0;    // training origins used
+};
+
+// Ridge regression of every step ahead and target on its features (recent past, same slots, known future, and a constant that is not
+// penalised), sums of squares in window units; the penalty is lambda times the mean square of a feature, chosen from a geometric grid by
+// the error on the validation origins. Writes the short-cut's tensors, and head.bias such that the quantiles (or scales) of each step are
+// those of the training residuals. Origins with a missing answer are left out; fewer than the features and none: an error. Bits do not
+// depend on the pool's threads. Real-time: no.
+Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& train,
+                                 const std::vector<RowRange>& validation, NamedTensors& weights, ThreadPool& pool);
+
+}  // namespace kizzasi
