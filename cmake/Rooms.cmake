@@ -1,5 +1,5 @@
 # The house, floor by floor. A room may include only the rooms that it names here.
-kizzasi_room(base LIBS tl::expected PRIVATE_LIBS fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+kizzasi_room(base LIBS tl::expected PRIVATE_LIBS fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> Threads::Threads)
 # GCC below 12.3 makes Highway fall back to its SCALAR target, which lacks much; EMU128 is right there (checked by the kernel tests).
 kizzasi_room(kernels PRIVATE_LIBS hwy::hwy PRIVATE_DEFINES HWY_BROKEN_EMU128=0 TEST_LIBS hwy::hwy)
 
@@ -9,7 +9,7 @@ kizzasi_room(tensor DEPS base PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
 kizzasi_room(autograd DEPS base kernels)
 kizzasi_room(logic DEPS base signal PRIVATE_LIBS fmt::fmt)
 kizzasi_room(decode DEPS base signal PRIVATE_LIBS fmt::fmt)
-kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile tomlplusplus::tomlplusplus yaml-cpp)
+kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile $<BUILD_INTERFACE:tomlplusplus::tomlplusplus> yaml-cpp)
 
 kizzasi_room(data DEPS base signal io PRIVATE_LIBS fmt::fmt)
 kizzasi_room(model DEPS base kernels signal tensor autograd PRIVATE_LIBS fmt::fmt)
