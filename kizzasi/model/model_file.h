@@ -36,8 +36,8 @@ struct ModelFile {
   Json extra;                               // what users add; kept as it is
 };
 
-// Reads and checks everything that can be checked without running: format and version, ranges of the configuration, sizes that must agree,
-// weights against the configuration (missing, surplus, misshapen or not finite ones by name).
+// Reads and checks: format and version, ranges of the configuration, sizes that must agree, weights that are not finite. (Names and shapes
+// of the weights are checked by SignalModel::load, which everyone calls who uses them.)
 Result<ModelFile> read_model_file(const std::string& path);
 // The same from memory; `where` names the file in messages.
 Result<ModelFile> parse_model_file(std::span<const std::byte> bytes, std::string_view where);

@@ -14,12 +14,12 @@ namespace kizzasi {
 
 // One constraint as written.
 struct ConstraintText {
-  std::string name, that;
+  std::string name{}, that{};
   std::string otherwise = "project";  // project, reject, hold, warn
   std::int64_t priority = 0;
   bool soft = false;
   double weight = 1;
-  std::string where;  // "limits.toml:3", for messages
+  std::string where{};  // "limits.toml:3", for messages
   friend bool operator==(const ConstraintText&, const ConstraintText&) = default;
 };
 
