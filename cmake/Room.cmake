@@ -15,7 +15,7 @@ function(kizzasi_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
-  list(FILTER headers EXCLUDE REGEX "_test\\.h$")
+  list(FILTER headers EXCLUDE REGEX "_(test|inl)\\.h$")
 
   set(links ${R_LIBS})
   foreach(dep IN LISTS R_DEPS)
