@@ -118,28 +118,28 @@ Var<T> softmax(Var<T> x) {
 
 template <typename T>
 Var<T> log_sum_exp(Var<T> x) {
-  const std::size_t width = x.dims().back();
-  const Var<T> y = x.tape->record(leading(x.dims()), {x}, [x = x.id, width](Tape<T>& tape, std::size_t id) {
-    const T *g = tape.grad(id).data(), *yv = tape.value(id).data(), *xv = tape.value(x).data();
+  const std::size_t width = x.dims().back(), rows = x.value().size() / width;
+  // Of each row the shift and the sum of shifted exponentials: exp(x - y) would lose digits of large values.
+  const std::size_t kept = x.tape->keep(2 * rows);
+  const Var<T> y = x.tape->record(leading(x.dims()), {x}, [x = x.id, kept, width](Tape<T>& tape, std::size_t id) {
+    const T *g = tape.grad(id).data(), *xv = tape.value(x).data(), *shift_and_total = tape.value(kept).data();
     const auto to = tape.flow(x);
     for (std::size_t row = 0, i = 0; i < to.grad.size(); ++row) {
-      for (std::size_t end = i + width; i < end; ++i) {
-        to.grad[i] =
-            (to.first ? T{0} : to.grad[i]) + g[row] * (xv[i] > -std::numeric_limits<T>::infinity() ? std::exp(xv[i] - yv[row]) : T{0});
-      }
+      const T shift = shift_and_total[2 * row], total = shift_and_total[2 * row + 1];
+      const T factor = total > 0 ? g[row] / total : T{0};
+      for (std::size_t end = i + width; i < end; ++i) to.grad[i] = (to.first ? T{0} : to.grad[i]) + factor * std::exp(xv[i] - shift);
     }
   });
-  const std::span<T> out = x.tape->mutable_value(y.id);
-  for (std::size_t row = 0; row < out.size(); ++row) {
+  const std::span<T> out = x.tape->mutable_value(y.id), shift_and_total = x.tape->mutable_value(kept);
+  for (std::size_t row = 0; row < rows; ++row) {
     const std::span<const T> from = x.value().subspan(row * width, width);
     const T highest = *std::max_element(from.begin(), from.end());
-    if (std::isinf(highest)) {
-      out[row] = highest;
-      continue;
-    }
+    const T shift = std::isinf(highest) ? T{0} : highest;  // all -infinity: the sum is 0 and its logarithm right
     T total = 0;
-    for (const T v : from) total += std::exp(v - highest);
-    out[row] = highest + std::log(total);
+    for (const T v : from) total += std::exp(v - shift);
+    shift_and_total[2 * row] = shift;
+    shift_and_total[2 * row + 1] = total;
+    out[row] = shift + std::log(total);
   }
   return y;
 }

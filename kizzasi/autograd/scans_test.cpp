@@ -97,7 +97,7 @@ TEST(Conv1dOp, IsTheCausalSumAndItsGradientsAreThoseOfDifferences) {
     const auto inputs = conv1d_inputs(2, time, channels, taps, rng);
     Tape<double> tape;
     expect_values(conv1d_op(leaves(tape, inputs)), conv1d_truth(inputs), 1e-13);
-    expect_gradients([](Tape<double>&, const auto& v) { return conv1d_op(v); }, inputs);
+    expect_gradients(inputs, conv1d_op);
     expect_f32_follows_f64(conv1d_op, inputs, 3e-6);
   }
 }
@@ -106,7 +106,7 @@ TEST(Conv1dOp, NeedsNoBias) {
   Rng rng(2);
   auto inputs = conv1d_inputs(2, 11, 6, 4, rng);
   inputs.pop_back();
-  expect_gradients([](Tape<double>&, const auto& v) { return conv1d(v[0], v[1], Var<double>{}); }, inputs);
+  expect_gradients(inputs, [](const auto& v) { return conv1d(v[0], v[1], Var<double>{}); });
   Tape<double> tape;
   const auto v = leaves(tape, inputs);
   const Var<double> y = conv1d(v[0], v[1], Var<double>{});
@@ -156,7 +156,7 @@ TEST(SelectiveScanOp, IsTheUnrolledSumAndItsGradientsAreThoseOfDifferences) {
     const auto inputs = selective_inputs(2, time, channels, states, rng);
     Tape<double> tape;
     expect_values(selective_op(leaves(tape, inputs)), selective_truth(inputs), 1e-12);
-    expect_gradients([](Tape<double>&, const auto& v) { return selective_op(v); }, inputs);
+    expect_gradients(inputs, selective_op);
   }
 }
 
@@ -234,7 +234,7 @@ TEST(SsdOp, IsTheDualAttentionAndItsGradientsAreThoseOfDifferences) {
       const auto inputs = ssd_inputs(s, rng, 0.5, wide_skip);
       Tape<double> tape;
       expect_values(ssd_op(8)(leaves(tape, inputs)), ssd_truth(s, inputs), 1e-12);
-      expect_gradients([](Tape<double>&, const auto& v) { return ssd_op(8)(v); }, inputs);
+      expect_gradients(inputs, ssd_op(8));
     }
   }
 }
@@ -304,7 +304,7 @@ TEST(DiagonalScanOp, IsTheConvolutionWithItsKernelAndItsGradientsAreThoseOfDiffe
     const auto inputs = diagonal_inputs(2, time, channels, states, rng);
     Tape<double> tape;
     expect_values(diagonal_op(leaves(tape, inputs)), diagonal_truth(inputs), 1e-12);
-    expect_gradients([](Tape<double>&, const auto& v) { return diagonal_op(v); }, inputs);
+    expect_gradients(inputs, diagonal_op);
   }
 }
 
