@@ -51,8 +51,8 @@ std::vector<Origin> Dataset::origins(const RowRange& range, std::size_t stride) 
   return list;
 }
 
-void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t> rows_back, const RowRange& range, SignalBatch& batch,
-                   Answers& answers) const {
+void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t> rows_back, std::span<const RowRange> ranges,
+                   SignalBatch& batch, Answers& answers) const {
   const SignalShape& s = shape_;
   const std::size_t n = windows.size() * rows_back.size(), past_channels = s.past();
   batch.windows = windows.size();
@@ -74,6 +74,7 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
   for (std::size_t w = 0; w < windows.size(); ++w) {
     const Origin& window = windows[w];
     const Rows& rows = series_[window.series];
+    const RowRange& range = ranges[w];
     for (std::size_t q = 0; q < rows_back.size(); ++q) {
       const std::size_t i = w * rows_back.size() + q, newest = window.row - std::min(rows_back[q], window.row);
       const Past past{&rows, inputs_, ring_, newest};

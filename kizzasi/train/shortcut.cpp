@@ -7,11 +7,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "kizzasi/kernels/ridge.h"
+
 namespace kizzasi {
 namespace {
 
-constexpr std::size_t kShards = 8;      // fixed, and summed in order, so that the bits do not depend on the threads
-constexpr std::size_t kRowsAtOnce = 8;  // rows whose products are added to the moments together
+constexpr std::size_t kShards = 8;          // fixed, and summed in order, so that the bits do not depend on the threads
+constexpr std::size_t kRowsAtOnce = 8;      // rows whose products are added to the moments together
+constexpr std::size_t kOutputsAtOnce = 16;  // outputs solved together
+constexpr std::size_t kWindowsAtOnce = 256;
 constexpr std::size_t kMostWindows = 60'000;
 constexpr std::array<double, 10> kLambdas{1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
 
@@ -124,54 +128,20 @@ Moments moments(const Dataset& data, const std::vector<RowRange>& ranges, Thread
     SignalBatch batch;
     Answers answers;
     const std::size_t begin = chosen.size() * shard / kShards, end = chosen.size() * (shard + 1) / kShards;
-    for (std::size_t i = begin; i < end;) {
-      // As many as share a range, 256 at most.
-      std::size_t stop = i;
+    for (std::size_t i = begin; i < end; i += kWindowsAtOnce) {
       std::vector<Origin> windows;
-      while (stop < end && windows.size() < 256 && chosen[stop].first.series == chosen[i].first.series &&
-             chosen[stop].first.first == chosen[i].first.first) {
-        windows.push_back(chosen[stop++].second);
+      std::vector<RowRange> own;
+      for (std::size_t j = i; j < std::min(end, i + kWindowsAtOnce); ++j) {
+        own.push_back(chosen[j].first);
+        windows.push_back(chosen[j].second);
       }
-      data.fill(windows, here, chosen[i].first, batch, answers);
+      data.fill(windows, here, own, batch, answers);
       add_windows(s, batch, answers, shards[shard]);
-      i = stop;
     }
   });
   Moments total = std::move(shards[0]);
   for (std::size_t shard = 1; shard < kShards; ++shard) total.add(shards[shard]);
   return total;
-}
-
-// Lower Cholesky factor in place (row-major); false where the matrix is not positive definite.
-bool factor(std::vector<double>& a, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a[i * n + j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
-      if (i == j) {
-        if (!(sum > 0)) return false;
-        a[i * n + i] = std::sqrt(sum);
-      } else {
-        a[i * n + j] = sum / a[j * n + j];
-      }
-    }
-  }
-  return true;
-}
-
-void solve_lower(const std::vector<double>& l, std::size_t n, double* x) {
-  for (std::size_t i = 0; i < n; ++i) {
-    double sum = x[i];
-    for (std::size_t k = 0; k < i; ++k) sum -= l[i * n + k] * x[k];
-    x[i] = sum / l[i * n + i];
-  }
-}
-
-void solve_upper(const std::vector<double>& l, std::size_t n, double* x) {
-  for (std::size_t i = n; i-- > 0;) {
-    x[i] /= l[i * n + i];
-    for (std::size_t k = 0; k < i; ++k) x[k] -= l[i * n + k] * x[i];
-  }
 }
 
 double dot(const double* a, const double* b, std::size_t n) { return std::inner_product(a, a + n, b, 0.0); }
@@ -181,47 +151,59 @@ struct Solution {
   std::vector<double> own;     // (outputs, own)
 };
 
-// All outputs for one lambda: the common block is factored once; each output then solves for its own features by the Schur complement.
+// All outputs for one lambda: the common block C is factored once; each output then solves for its own features by the Schur complement
+// O - B^T C^-1 B, where B holds the sums of products of common and own features.
 bool solve(const Moments& m, double lambda, ThreadPool& pool, Solution& w) {
-  const std::size_t c = m.common, k = m.own;
+  const std::size_t c = m.common, k = m.own, columns = k + 1;
   double trace = 0;
   for (std::size_t i = 0; i + 1 < c; ++i) trace += m.cc[i * c + i];
-  const double penalty = lambda * (c > 1 ? trace / static_cast<double>(c - 1) : m.windows) + 1e-12 * m.windows;
-  std::vector<double> l(c * c);
-  for (std::size_t i = 0; i < c; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) l[i * c + j] = m.cc[j * c + i];
-    l[i * c + i] += i + 1 < c ? penalty : 1e-12 * m.windows;
-  }
-  if (!factor(l, c)) return false;
+  const double least = 1e-12 * m.windows;  // keeps the system regular where a feature never changes
+  const double penalty = lambda * (c > 1 ? trace / static_cast<double>(c - 1) : m.windows) + least;
+  std::vector<double> u = m.cc;
+  for (std::size_t i = 0; i < c; ++i) u[i * c + i] += i + 1 < c ? penalty : least;
+  if (!kernels::cholesky(u, c)) return false;
   w.common.assign(m.outputs * c, 0.0);
   w.own.assign(m.outputs * k, 0.0);
   std::vector<std::uint8_t> good(m.outputs, 1);
-  pool.run(m.outputs, [&](std::size_t o) {
-    double* wc = w.common.data() + o * c;
-    std::copy_n(m.cy.data() + o * c, c, wc);
-    solve_lower(l, c, wc);  // L^-1 r
-    if (k > 0) {
-      std::vector<double> b(m.co.begin() + static_cast<std::ptrdiff_t>(o * k * c),
-                            m.co.begin() + static_cast<std::ptrdiff_t>((o + 1) * k * c));
-      std::vector<double> schur(k * k);
-      double* wo = w.own.data() + o * k;
-      for (std::size_t i = 0; i < k; ++i) {
-        solve_lower(l, c, b.data() + i * c);
-        wo[i] = m.oy[o * k + i] - dot(b.data() + i * c, wc, c);
-        for (std::size_t j = 0; j <= i; ++j) schur[i * k + j] = m.oo[(o * k + i) * k + j] - dot(b.data() + i * c, b.data() + j * c, c);
-        schur[i * k + i] += penalty;
-      }
-      if (!factor(schur, k)) {
-        good[o] = 0;
-        return;
-      }
-      solve_lower(schur, k, wo);
-      solve_upper(schur, k, wo);
-      for (std::size_t i = 0; i < k; ++i) {
-        for (std::size_t j = 0; j < c; ++j) wc[j] -= b[i * c + j] * wo[i];
+  const std::size_t groups = (m.outputs + kOutputsAtOnce - 1) / kOutputsAtOnce;
+  pool.run(groups, [&](std::size_t group) {
+    const std::size_t begin = group * kOutputsAtOnce, end = std::min(m.outputs, begin + kOutputsAtOnce), width = (end - begin) * columns;
+    std::vector<double> z(c * width);  // (common, outputs of the group, 1 + own): C^-1 r, then C^-1 B
+    for (std::size_t o = begin; o < end; ++o) {
+      for (std::size_t i = 0; i < c; ++i) {
+        double* at = z.data() + i * width + (o - begin) * columns;
+        at[0] = m.cy[o * c + i];
+        for (std::size_t q = 0; q < k; ++q) at[1 + q] = m.co[(o * k + q) * c + i];
       }
     }
-    solve_upper(l, c, wc);
+    kernels::cholesky_solve(u, c, z, width);
+    std::vector<double> schur(k * k);
+    for (std::size_t o = begin; o < end; ++o) {
+      const double* own_columns = z.data() + (o - begin) * columns;
+      const auto product = [&](std::size_t q, std::size_t column) {  // of the q-th own feature's sums with a solved column
+        double sum = 0;
+        for (std::size_t i = 0; i < c; ++i) sum += m.co[(o * k + q) * c + i] * own_columns[i * width + column];
+        return sum;
+      };
+      double* own = w.own.data() + o * k;
+      for (std::size_t q = 0; q < k; ++q) {
+        own[q] = m.oy[o * k + q] - product(q, 0);
+        for (std::size_t r = q; r < k; ++r) schur[q * k + r] = m.oo[(o * k + q) * k + r] - product(q, 1 + r);
+        schur[q * k + q] += penalty;
+      }
+      if (k > 0) {
+        if (!kernels::cholesky(schur, k)) {
+          good[o] = 0;
+          continue;
+        }
+        kernels::cholesky_solve(schur, k, {own, k}, 1);
+      }
+      for (std::size_t i = 0; i < c; ++i) {
+        double value = own_columns[i * width];
+        for (std::size_t q = 0; q < k; ++q) value -= own_columns[i * width + 1 + q] * own[q];
+        w.common[o * c + i] = value;
+      }
+    }
   });
   return std::all_of(good.begin(), good.end(), [](std::uint8_t g) { return g != 0; });
 }
@@ -340,8 +322,10 @@ Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, 
     SignalBatch batch;
     Answers answers;
     const std::array<std::size_t, 1> here{0};
-    for (std::size_t begin = 0; begin < chosen.size(); begin += 256) {
-      data.fill(std::span(chosen).subspan(begin, std::min<std::size_t>(256, chosen.size() - begin)), here, range, batch, answers);
+    for (std::size_t begin = 0; begin < chosen.size(); begin += kWindowsAtOnce) {
+      const auto windows = std::span(chosen).subspan(begin, std::min(kWindowsAtOnce, chosen.size() - begin));
+      const std::vector<RowRange> own(windows.size(), range);
+      data.fill(windows, here, own, batch, answers);
       for (std::size_t w = 0; w < batch.windows; ++w) {
         if (!complete(s, answers, w)) continue;
         common_features(s, batch, w, x);
