@@ -30,7 +30,7 @@ const char* to_string(HeadKind kind) {
 }
 
 void HeadConfig::fields(FieldVisitor& visit) {
-  FieldInfo kinds{"kind", "Family of the predicted distribution."};
+  FieldInfo kinds{"head", "Family of the predicted distribution."};
   for (const HeadKind each : kKinds) kinds.choices.emplace_back(to_string(each));
   visit.field(kinds, kind);
   visit.field({"levels", "Levels of the predicted quantiles, rising, 0.5 among them.", 0, 1}, levels);

@@ -1,0 +1,97 @@
+#include "kizzasi/model/architectures.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "kizzasi/base/suggest.h"
+#include "kizzasi/model/mamba.h"
+#include "kizzasi/model/mamba2.h"
+#include "kizzasi/model/s4d.h"
+#include "kizzasi/model/stack.h"
+
+namespace kizzasi {
+namespace {
+
+template <const LayerKind& kKind>
+constexpr Architecture stack_of(std::string_view name, std::string_view summary) {
+  return {name,
+          summary,
+          [](const BackboneConfig& config, std::string_view where) { return kKind.check(config, where); },
+          [](const BackboneConfig& config) { return stack_shapes(kKind, config); },
+          [](const BackboneConfig& config, Rng rng) { return initial_stack(kKind, config, rng); },
+          [](const BackboneConfig& config, const NamedTensors& weights) { return load_stack(kKind, config, weights); }};
+}
+
+// To add one: its file, its line here, its page in docs/backbones.
+constexpr std::array kArchitectures = std::to_array<Architecture>({
+    stack_of<kMamba2Layer>("mamba2", "selective, matrix state per head: the default"),
+    stack_of<kMambaLayer>("mamba", "selective, a step size for every channel"),
+    stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C"),
+    stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate"),
+});
+
+// Widths, states and layers of the named sizes, the same for every architecture.
+struct Size {
+  std::string_view name;
+  std::int64_t d_model, d_state, n_layers;
+};
+constexpr std::array kSizes = std::to_array<Size>(
+    {{"tiny", 128, 8, 2}, {"small", 256, 16, 4}, {"base", 512, 16, 6}, {"large", 1024, 32, 12}, {"xlarge", 2048, 64, 24}});
+
+template <typename Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table) names.emplace_back(row.name);
+  return names;
+}
+
+tl::unexpected<Error> unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& known) {
+  std::string what = "there is no ", list;
+  what.append(kind).append(" '").append(name).append("'");
+  for (const std::string& each : known) list.append(list.empty() ? "one of " : ", ").append(each);
+  return fail({Fault::kBadUse, std::move(what), "", std::move(list), did_you_mean(name, known)});
+}
+
+}  // namespace
+
+std::span<const Architecture> architectures() { return kArchitectures; }
+
+Result<const Architecture*> find_architecture(std::string_view name) {
+  for (const Architecture& architecture : kArchitectures) {
+    if (architecture.name == name) return &architecture;
+  }
+  return unknown("architecture", name, names_of(kArchitectures));
+}
+
+std::size_t parameter_count(const BackboneConfig& config) {
+  const auto architecture = find_architecture(config.architecture);
+  if (!architecture) return 0;
+  // Layers are alike, so the count of many follows from one and two of them, without their names.
+  const auto count = [&](std::int64_t layers) {
+    BackboneConfig few = config;
+    few.n_layers = layers;
+    std::size_t sum = 0;
+    for (const auto& [name, shape] : (*architecture)->shapes(few)) sum += elements(shape);
+    return sum;
+  };
+  const std::size_t one = count(1);
+  return one + (count(2) - one) * static_cast<std::size_t>(config.n_layers - 1);
+}
+
+Result<BackboneConfig> sized(std::string_view architecture, std::string_view size) {
+  if (const auto known = find_architecture(architecture); !known) return fail(known.error());
+  for (const Size& each : kSizes) {
+    if (each.name != size) continue;
+    BackboneConfig config;
+    config.architecture = std::string(architecture);
+    config.d_model = each.d_model;
+    config.d_state = each.d_state;
+    config.n_layers = each.n_layers;
+    config.head_dim = std::min<std::int64_t>(64, each.d_model / 4);
+    return config;
+  }
+  return unknown("size", size, names_of(kSizes));
+}
+
+}  // namespace kizzasi

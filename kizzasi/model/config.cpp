@@ -1,0 +1,95 @@
+#include "kizzasi/model/config.h"
+
+#include <fmt/format.h>
+
+#include "kizzasi/model/architectures.h"
+
+namespace kizzasi {
+
+void BackboneConfig::fields(FieldVisitor& visit) {
+  FieldInfo kinds{"architecture", "Which backbone; docs/backbones has a page for each."};
+  for (const Architecture& each : architectures()) kinds.choices.push_back(each.name);
+  visit.field(kinds, architecture);
+  visit.field({"d_model", "Width of the residual stream.", 1, 65536}, d_model);
+  visit.field({"n_layers", "Layers of the stack.", 1, 1024}, n_layers);
+  visit.field({"d_state", "Numbers of state a channel: how much a layer can remember.", 1, 4096}, d_state);
+  visit.field({"expand", "Inner width of a layer as a multiple of d_model.", 1, 64}, expand);
+  visit.field({"d_inner", "Inner width of a layer; 0 means expand * d_model.", 0, 1 << 20}, d_inner);
+  visit.field({"d_conv", "Frames that the convolution before the state sees.", 1, 64}, d_conv);
+  visit.field({"dt_rank", "Rank of the step-size projection of Mamba; 0 means d_model / 16, rounded up.", 0, 65536}, dt_rank);
+  visit.field({"head_dim", "Channels a head of Mamba-2.", 1, 65536}, head_dim);
+  visit.field({"n_groups", "Groups of heads of Mamba-2 that share B and C.", 1, 4096}, n_groups);
+  visit.field({"chunk", "Frames that the training form of Mamba-2 takes at once; changes speed only.", 1, 1024}, chunk);
+  visit.field({"dt_min", "Smallest step size at the start of training.", 1e-8, 1e3}, dt_min);
+  visit.field({"dt_max", "Largest step size at the start of training.", 1e-8, 1e3}, dt_max);
+  visit.field({"dt_limit_low", "Lower bound of the step sizes of Mamba-2.", 0, 1e308}, dt_limit_low);
+  visit.field({"dt_limit_high", "Upper bound of the step sizes of Mamba-2; 1e308 means none.", 0, 1e308}, dt_limit_high);
+  visit.field({"norm_eps", "Epsilon of the norms.", 0, 1}, norm_eps);
+  visit.field({"mixer_norm_eps", "Epsilon of FalconMamba's norms of dt, B and C.", 0, 1}, mixer_norm_eps);
+  visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
+  visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
+  visit.field({"s4d_init", "Eigenvalues with which S4D starts.", .choices = {"lin", "inv", "legs", "real"}}, s4d_init);
+  visit.field({"discretization", "How S4D samples its continuous system.", .choices = {"zoh", "bilinear"}}, discretization);
+}
+
+Result<void> BackboneConfig::check(std::string_view where) const {
+  if (auto good = check_fields(*this, where); !good) return good;
+  const auto refuse = [&](std::string what, std::string expected) {
+    return fail({Fault::kBadUse, std::move(what), std::string(where), std::move(expected), ""});
+  };
+  if (dt_min > dt_max) return refuse(fmt::format("dt_min {} is above dt_max {}", dt_min, dt_max), "dt_min at most dt_max");
+  if (dt_limit_low > dt_limit_high) {
+    return refuse(fmt::format("dt_limit_low {} is above dt_limit_high {}", dt_limit_low, dt_limit_high),
+                  "the lower limit at most the upper");
+  }
+  const auto known = find_architecture(architecture);
+  if (!known) return fail(known.error());
+  return (*known)->check(*this, where);
+}
+
+void ModelConfig::fields(FieldVisitor& visit) {
+  backbone.fields(visit);
+  head.fields(visit);
+  visit.field(
+      {"channel_mode", "mixed: one state sees every channel; independent: every target channel has its own state, weights are shared.",
+       .choices = {"mixed", "independent"}},
+      channel_mode);
+  visit.field({"context", "Frames of look-back of a training window, and of a forecast in windowed mode.", 1, 1 << 24}, context);
+  visit.field({"horizon", "Steps ahead that one evaluation of the head gives.", 1, 65536}, horizon);
+  visit.field({"patch", "Frames that make one vector of the model; above 1 only in windowed mode.", 1, 65536}, patch);
+  visit.field({"windowed", "Every forecast runs the last `context` frames from reset state; otherwise the state is carried on for ever."},
+              windowed);
+  visit.field(
+      {"window_norm", "What is taken out of a window before the model sees it: nothing, its last value, or mean and spread (RevIN).",
+       .choices = {"none", "last", "mean_std"}},
+      window_norm);
+  visit.field({"parts", "The whole model, or for comparison one of its two parts.", .choices = {"both", "shortcut", "backbone"}}, parts);
+  visit.field({"recent", "Frames of the recent past that the short-cut sees.", 0, 65536}, recent);
+  visit.field({"season", "Frames a season; 0 means none.", 0, 1 << 24}, season);
+  visit.field({"seasons", "How many of the last seasons' same slots the short-cut and the decoder see.", 0, 1024}, seasons);
+  visit.field({"d_decoder", "Width of the decoder that joins backbone, slots and known future.", 1, 65536}, d_decoder);
+  visit.field({"parameter_cap", "The largest number of weights that a model may have.", 1, 1e15}, parameter_cap);
+}
+
+Result<void> ModelConfig::check(std::string_view where) const {
+  if (auto good = check_fields(*this, where); !good) return good;
+  if (auto good = backbone.check(where); !good) return good;
+  if (auto good = head.check(); !good) return good;
+  const auto refuse = [&](std::string what, std::string expected, std::string hint = "") {
+    return fail({Fault::kBadUse, std::move(what), std::string(where), std::move(expected), std::move(hint)});
+  };
+  if (patch > 1 && !windowed) return refuse(fmt::format("patch is {} without windowed mode", patch), "patch 1, or windowed");
+  if (context % patch != 0)
+    return refuse(fmt::format("context {} is no multiple of patch {}", context, patch), "whole patches in a window");
+  if (window_norm == "mean_std" && !windowed) return refuse("window_norm is mean_std without windowed mode", "none or last, or windowed");
+  if (seasons > 0 && season == 0)
+    return refuse(fmt::format("{} seasons are asked for, but season is 0", seasons), "the frames of a season");
+  const auto weights = parts == "shortcut" ? 0 : parameter_count(backbone);
+  if (weights > static_cast<std::size_t>(parameter_cap)) {
+    return refuse(fmt::format("the backbone would have {} weights", weights), fmt::format("at most {}", parameter_cap),
+                  "Make d_model, n_layers or expand smaller, or raise parameter_cap.");
+  }
+  return {};
+}
+
+}  // namespace kizzasi

@@ -1,0 +1,165 @@
+#include "kizzasi/model/s4d.h"
+
+#include <cmath>
+
+#include "kizzasi/autograd/ops.h"
+#include "kizzasi/autograd/scans.h"
+#include "kizzasi/kernels/activations.h"
+#include "kizzasi/kernels/diagonal_scan.h"
+#include "kizzasi/kernels/linear.h"
+#include "kizzasi/model/layer_init.h"
+#include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/s4d_spectrum.h"
+
+namespace kizzasi {
+namespace {
+
+using kernels::MatrixSpan;
+using kernels::MatrixView;
+
+struct Sizes {
+  explicit Sizes(const BackboneConfig& c) : d(static_cast<std::size_t>(c.d_model)), states(static_cast<std::size_t>(c.d_state / 2)) {}
+  std::size_t d, states;
+  std::size_t plane() const { return d * states; }
+};
+
+class S4d final : public Layer {
+ public:
+  S4d(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
+      : s_(c),
+        rule_(discretization_of(c)),
+        log_dt_(w.at("kernel.log_dt").values),
+        log_a_real_(w.at("kernel.log_A_real").values),
+        a_imag_(w.at("kernel.A_imag").values),
+        weight_(w.at("kernel.C").values),
+        skip_(w.at("D").values),
+        out_(pack(w.at("output_linear.0.weight"))),
+        out_bias_(w.at("output_linear.0.bias").values),
+        a_(2 * s_.plane()),
+        c_(2 * s_.plane()),
+        ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.d}, true)) {
+    sample_at(1.0, a_, c_);
+  }
+
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * 3 * s_.d + 4 * s_.plane(); }
+
+  void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
+    Scratch take(scratch);
+    const MatrixSpan y = take.rows(in.rows, s_.d), mapped = take.rows(in.rows, 2 * s_.d);
+    const std::span<float> a = take.floats(2 * s_.plane()), c = take.floats(2 * s_.plane());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      kernels::DiagonalScan scan{s_.d, s_.states, a_, c_, skip_};
+      if (lanes[i].dt != 1.0f) {
+        sample_at(static_cast<double>(lanes[i].dt), a, c);
+        scan.a = a, scan.c = c;
+      }
+      kernels::diagonal_scan(scan, lane_rows(in, lanes.size(), i), state_floats(lanes[i].state, ssm_at_, 2 * s_.plane()),
+                             lane_rows(y, lanes.size(), i));
+    }
+    for (std::size_t r = 0; r < in.rows; ++r) kernels::gelu(y.row(r), y.row(r));
+    kernels::linear(out_, y, out_bias_, mapped);
+    for (std::size_t r = 0; r < in.rows; ++r) {
+      const std::span<float> value = mapped.row(r).first(s_.d), gate = mapped.row(r).subspan(s_.d);
+      kernels::sigmoid(gate, gate);
+      float* to = out.row(r).data();
+      for (std::size_t e = 0; e < s_.d; ++e) to[e] = value[e] * gate[e];
+    }
+  }
+
+ private:
+  // The recurrence for steps of `dt` training periods.
+  void sample_at(double dt, std::span<float> a, std::span<float> c) const noexcept {
+    const std::size_t plane = s_.plane();
+    for (std::size_t e = 0; e < s_.d; ++e) {
+      const double step = dt * std::exp(static_cast<double>(log_dt_[e]));
+      for (std::size_t n = 0; n < s_.states; ++n) {
+        const std::size_t i = e * s_.states + n, at = n * s_.d + e;
+        const std::complex<double> lambda(-std::exp(static_cast<double>(log_a_real_[i])), static_cast<double>(a_imag_[i]));
+        const autograd::DiscreteElement d = autograd::discretize(rule_, lambda, step);
+        const std::complex<double> cb = 2.0 * std::complex<double>(weight_[2 * i], weight_[2 * i + 1]) * d.b;
+        a[at] = static_cast<float>(d.a.real());
+        a[plane + at] = static_cast<float>(d.a.imag());
+        c[at] = static_cast<float>(cb.real());
+        c[plane + at] = static_cast<float>(cb.imag());
+      }
+    }
+  }
+
+  Sizes s_;
+  autograd::Discretization rule_;
+  std::vector<float> log_dt_, log_a_real_, a_imag_, weight_, skip_;  // as published
+  kernels::PackedWeight out_;
+  std::vector<float> out_bias_;
+  std::vector<float> a_, c_;  // (2, states, d) at dt = 1
+  std::size_t ssm_at_;
+};
+
+Result<void> check(const BackboneConfig& c, std::string_view where) {
+  if (c.d_state % 2 != 0) {
+    return fail({Fault::kBadUse, "d_state is odd", std::string(where), "an even number: complex states come in conjugate pairs", ""});
+  }
+  if (c.s4d_init == "legs" && c.d_state > kLargestLegS) {
+    return fail({Fault::kBadUse, "d_state is too large for s4d_init legs", std::string(where), "at most 512", "Use lin, its limit."});
+  }
+  return {};
+}
+
+std::map<std::string, Shape> shapes(const BackboneConfig& c) {
+  const Sizes s(c);
+  return {{"D", {s.d}},
+          {"kernel.C", {s.d, s.states, 2}},
+          {"kernel.log_dt", {s.d}},
+          {"kernel.log_A_real", {s.d, s.states}},
+          {"kernel.A_imag", {s.d, s.states}},
+          {"output_linear.0.weight", {2 * s.d, s.d, 1}},
+          {"output_linear.0.bias", {2 * s.d}}};
+}
+
+void draw(const BackboneConfig& c, const std::string& name, Tensor& tensor, Rng rng) {
+  const Sizes s(c);
+  const std::span<float> out = tensor.values;
+  if (name == "D") {
+    for (float& value : out) value = static_cast<float>(rng.normal());
+  }
+  if (name == "kernel.C") {  // complex normal: each part with variance 1/2
+    for (float& value : out) value = static_cast<float>(rng.normal() * std::sqrt(0.5));
+  }
+  if (name == "kernel.log_dt") draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+  if (name == "kernel.log_A_real" || name == "kernel.A_imag") {
+    const std::vector<std::complex<double>> lambda = s4d_spectrum(c.s4d_init, static_cast<std::size_t>(c.d_state));
+    const bool real = name == "kernel.log_A_real";
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::complex<double> value = lambda[i % s.states];
+      out[i] = static_cast<float>(real ? std::log(-value.real()) : value.imag());
+    }
+  }
+  if (name == "output_linear.0.weight" || name == "output_linear.0.bias") draw_linear(out, s.d, rng);
+}
+
+std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) {
+  return std::make_unique<S4d>(c, w, name, layout);
+}
+
+template <typename T>
+autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, const std::string& prefix, autograd::Var<T> u) {
+  using namespace autograd;
+  const Sizes s(config);
+  const auto weight = [&](const char* name) { return w.at(prefix + name); };
+  const Var<T> discrete = diagonal_discretize(discretization_of(config), weight("kernel.log_dt"), weight("kernel.log_A_real"),
+                                              weight("kernel.A_imag"), weight("kernel.C"));
+  const Dims planes{2, s.states, s.d};
+  const Var<T> a = reshape(slice(discrete, 0, 0, 1), planes), c = reshape(slice(discrete, 0, 1, 2), planes);
+  const Var<T> y = gelu(diagonal_scan(u, a, c, weight("D")));
+  const Var<T> mapped = linear(y, reshape(weight("output_linear.0.weight"), {2 * s.d, s.d}), weight("output_linear.0.bias"));
+  return mul(slice(mapped, 2, 0, s.d), sigmoid(slice(mapped, 2, s.d, 2 * s.d)));
+}
+
+}  // namespace
+
+autograd::Discretization discretization_of(const BackboneConfig& config) {
+  return config.discretization == "bilinear" ? autograd::Discretization::kBilinear : autograd::Discretization::kZoh;
+}
+
+const LayerKind kS4dLayer{check, shapes, draw, make, forward<float>, forward<double>};
+
+}  // namespace kizzasi
