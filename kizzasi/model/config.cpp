@@ -5,11 +5,20 @@
 #include "kizzasi/model/architectures.h"
 
 namespace kizzasi {
+namespace {
+
+FieldInfo one_of(std::string_view name, std::string_view help, std::vector<std::string_view> choices) {
+  FieldInfo info{name, help};
+  info.choices = std::move(choices);
+  return info;
+}
+
+}  // namespace
 
 void BackboneConfig::fields(FieldVisitor& visit) {
-  FieldInfo kinds{"architecture", "Which backbone; docs/backbones has a page for each."};
-  for (const Architecture& each : architectures()) kinds.choices.push_back(each.name);
-  visit.field(kinds, architecture);
+  std::vector<std::string_view> names;
+  for (const Architecture& each : architectures()) names.push_back(each.name);
+  visit.field(one_of("architecture", "Which backbone; docs/backbones has a page for each.", std::move(names)), architecture);
   visit.field({"d_model", "Width of the residual stream.", 1, 65536}, d_model);
   visit.field({"n_layers", "Layers of the stack.", 1, 1024}, n_layers);
   visit.field({"d_state", "Numbers of state a channel: how much a layer can remember.", 1, 4096}, d_state);
@@ -28,8 +37,8 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"mixer_norm_eps", "Epsilon of FalconMamba's norms of dt, B and C.", 0, 1}, mixer_norm_eps);
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
-  visit.field({"s4d_init", "Eigenvalues with which S4D starts.", .choices = {"lin", "inv", "legs", "real"}}, s4d_init);
-  visit.field({"discretization", "How S4D samples its continuous system.", .choices = {"zoh", "bilinear"}}, discretization);
+  visit.field(one_of("s4d_init", "Eigenvalues with which S4D starts.", {"lin", "inv", "legs", "real"}), s4d_init);
+  visit.field(one_of("discretization", "How S4D samples its continuous system.", {"zoh", "bilinear"}), discretization);
 }
 
 Result<void> BackboneConfig::check(std::string_view where) const {
@@ -50,20 +59,20 @@ Result<void> BackboneConfig::check(std::string_view where) const {
 void ModelConfig::fields(FieldVisitor& visit) {
   backbone.fields(visit);
   head.fields(visit);
-  visit.field(
-      {"channel_mode", "mixed: one state sees every channel; independent: every target channel has its own state, weights are shared.",
-       .choices = {"mixed", "independent"}},
-      channel_mode);
+  visit.field(one_of("channel_mode",
+                     "mixed: one state sees every channel; independent: every target channel has its own state, weights are shared.",
+                     {"mixed", "independent"}),
+              channel_mode);
   visit.field({"context", "Frames of look-back of a training window, and of a forecast in windowed mode.", 1, 1 << 24}, context);
   visit.field({"horizon", "Steps ahead that one evaluation of the head gives.", 1, 65536}, horizon);
   visit.field({"patch", "Frames that make one vector of the model; above 1 only in windowed mode.", 1, 65536}, patch);
   visit.field({"windowed", "Every forecast runs the last `context` frames from reset state; otherwise the state is carried on for ever."},
               windowed);
   visit.field(
-      {"window_norm", "What is taken out of a window before the model sees it: nothing, its last value, or mean and spread (RevIN).",
-       .choices = {"none", "last", "mean_std"}},
+      one_of("window_norm", "What is taken out of a window before the model sees it: nothing, its last value, or mean and spread (RevIN).",
+             {"none", "last", "mean_std"}),
       window_norm);
-  visit.field({"parts", "The whole model, or for comparison one of its two parts.", .choices = {"both", "shortcut", "backbone"}}, parts);
+  visit.field(one_of("parts", "The whole model, or for comparison one of its two parts.", {"both", "shortcut", "backbone"}), parts);
   visit.field({"recent", "Frames of the recent past that the short-cut sees.", 0, 65536}, recent);
   visit.field({"season", "Frames a season; 0 means none.", 0, 1 << 24}, season);
   visit.field({"seasons", "How many of the last seasons' same slots the short-cut and the decoder see.", 0, 1024}, seasons);

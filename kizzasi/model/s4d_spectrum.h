@@ -4,12 +4,13 @@
 
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace kizzasi {
 
-inline constexpr std::size_t kLargestLegS = 512;  // the eigenvalues of LegS cost n^3
+inline constexpr std::int64_t kLargestLegS = 512;  // the eigenvalues of LegS cost n^3
 
 // n even; n / 2 eigenvalues, of each conjugate pair the one with imaginary part >= 0, k = 0 .. n/2 - 1:
 //   lin   -1/2 + i pi k

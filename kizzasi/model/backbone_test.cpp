@@ -1,0 +1,280 @@
+// The laws of every backbone of the table, on random small configurations: they are what streaming, batching and snapshots stand on.
+// KIZZASI_CASES sets how many configurations are tried (1,000 by default).
+#include "kizzasi/model/backbone.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "kizzasi/autograd/gradient_check_test.h"
+#include "kizzasi/base/aligned.h"
+#include "kizzasi/model/architectures.h"
+
+namespace kizzasi {
+namespace {
+
+using kernels::MatrixSpan;
+using kernels::MatrixView;
+
+std::size_t cases() {
+  const char* wanted = std::getenv("KIZZASI_CASES");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1000;
+}
+
+// A configuration of any architecture with sizes that no vector width divides.
+BackboneConfig random_config(Rng& rng, std::string_view architecture) {
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(high - low + 1)));
+  };
+  BackboneConfig c;
+  c.architecture = std::string(architecture);
+  // Most small, some up to 300, so that every remainder of every vector width occurs.
+  c.d_model = rng.uniform() < 0.1 ? pick(1, 300) : pick(1, 40);
+  c.n_layers = pick(1, 3);
+  c.d_state = pick(1, rng.uniform() < 0.1 ? 70 : 12);
+  c.d_conv = pick(1, 6);
+  c.conv_bias = rng.uniform() < 0.5;
+  c.proj_bias = rng.uniform() < 0.5;
+  c.norm_eps = rng.uniform() < 0.5 ? 1e-5 : 1e-6;
+  c.expand = pick(1, 3);
+  c.dt_rank = pick(0, 5);
+  c.discretization = rng.uniform() < 0.5 ? "zoh" : "bilinear";
+  if (architecture == "s4d") {
+    c.d_state += c.d_state % 2;
+    const char* inits[] = {"lin", "inv", "legs", "real"};
+    c.s4d_init = inits[rng.below(4)];
+  }
+  if (architecture == "mamba2") {
+    c.n_groups = pick(1, 4);
+    c.head_dim = pick(1, 12);
+    c.d_inner = c.head_dim * c.n_groups * pick(1, 4);
+    c.chunk = pick(1, 40);
+    if (rng.uniform() < 0.3) c.dt_limit_low = 0.01, c.dt_limit_high = 0.1;
+  }
+  return c;
+}
+
+// Weights that use every path: the initial ones, moved away from their zeros and ones.
+NamedTensors random_weights(const Architecture& architecture, const BackboneConfig& config, Rng& rng) {
+  NamedTensors weights = architecture.initial_weights(config, Rng(rng.bits()));
+  for (auto& [name, tensor] : weights) {
+    for (float& value : tensor.values) value += 0.2f * static_cast<float>(rng.normal());
+  }
+  return weights;
+}
+
+std::vector<float> normal_rows(std::size_t rows, std::size_t cols, Rng& rng) {
+  std::vector<float> values(rows * cols);
+  for (float& value : values) value = static_cast<float>(rng.normal());
+  return values;
+}
+
+using State = AlignedVector<std::byte>;
+State fresh(const Backbone& backbone) {
+  State state(backbone.layout().bytes());
+  backbone.reset(state);
+  return state;
+}
+
+// Everything random of one case.
+struct Case {
+  BackboneConfig config;
+  NamedTensors weights;
+  std::unique_ptr<Backbone> backbone;
+  std::size_t d, frames;
+  float dt;
+  std::vector<float> input;  // (frames, d)
+  std::vector<float> scratch;
+
+  Case(const Architecture& architecture, Rng& rng) : config(random_config(rng, architecture.name)) {
+    weights = random_weights(architecture, config, rng);
+    auto loaded = architecture.load(config, weights);
+    EXPECT_TRUE(loaded) << loaded.error().text();
+    backbone = std::move(*loaded);
+    d = static_cast<std::size_t>(config.d_model);
+    frames = 1 + rng.below(rng.uniform() < 0.1 ? 200 : 40);
+    dt = rng.uniform() < 0.5 ? 1.0f : static_cast<float>(rng.uniform(0.25, 3));
+    input = normal_rows(frames, d, rng);
+    scratch.resize(backbone->scratch_floats(std::max<std::size_t>(frames, 80)));
+  }
+  MatrixView rows(std::size_t begin, std::size_t end) const { return {input.data() + begin * d, end - begin, d}; }
+};
+
+// One frame at a time through step, alone: the truth of the laws below.
+std::vector<float> stepped(Case& c, State& state, std::size_t begin, std::size_t end) {
+  std::vector<float> out((end - begin) * c.d);
+  const Lane lane{state.data(), c.dt};
+  for (std::size_t t = begin; t < end; ++t) {
+    c.backbone->step({&lane, 1}, c.rows(t, t + 1), MatrixSpan(out.data() + (t - begin) * c.d, 1, c.d), c.scratch);
+  }
+  return out;
+}
+
+bool finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+}
+
+TEST(Backbone, StepsRunsSplitsLanesAndSnapshotsGiveTheSameBits) {
+  Rng rng(20240511);
+  const std::size_t rounds = cases();
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const Architecture& architecture = architectures()[round % architectures().size()];
+    Case c(architecture, rng);
+    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round) + " d_model " + std::to_string(c.d));
+    State state = fresh(*c.backbone);
+    const std::vector<float> truth = stepped(c, state, 0, c.frames);
+    ASSERT_TRUE(finite(truth));
+
+    // Any split of the stream into blocks.
+    State split = fresh(*c.backbone);
+    std::vector<float> out(truth.size());
+    for (std::size_t t = 0; t < c.frames;) {
+      const std::size_t n = rng.below(std::min<std::size_t>(c.frames - t, 70) + 1);  // 0 rows are a block, too
+      c.backbone->run({split.data(), c.dt}, c.rows(t, t + n), MatrixSpan(out.data() + t * c.d, n, c.d), c.scratch);
+      t += n;
+    }
+    ASSERT_EQ(out, truth);
+    ASSERT_EQ(split, state);
+
+    // Its lane among others that have other states, inputs and sampling rates, in any place.
+    const std::size_t lanes = 1 + rng.below(rng.uniform() < 0.1 ? 80 : 6), mine = rng.below(lanes);
+    std::vector<State> states;
+    std::vector<Lane> batch;
+    for (std::size_t i = 0; i < lanes; ++i) {
+      states.push_back(fresh(*c.backbone));
+      if (i != mine) stepped(c, states.back(), 0, rng.below(c.frames));
+    }
+    for (std::size_t i = 0; i < lanes; ++i) batch.push_back({states[i].data(), i == mine ? c.dt : static_cast<float>(rng.uniform(0.5, 2))});
+    for (std::size_t t = 0; t < c.frames; ++t) {
+      std::vector<float> in = normal_rows(lanes, c.d, rng), result(lanes * c.d);
+      std::copy_n(c.input.data() + t * c.d, c.d, in.data() + mine * c.d);
+      c.backbone->step(batch, MatrixView(in.data(), lanes, c.d), MatrixSpan(result.data(), lanes, c.d), c.scratch);
+      ASSERT_TRUE(std::equal(result.begin() + mine * c.d, result.begin() + (mine + 1) * c.d, truth.begin() + t * c.d)) << "frame " << t;
+    }
+    ASSERT_EQ(states[mine], state);
+
+    // A snapshot restored elsewhere, and what came after it forgotten.
+    State first = fresh(*c.backbone);
+    const std::size_t cut = rng.below(c.frames + 1);
+    stepped(c, first, 0, cut);
+    State restored(first.size());
+    std::memcpy(restored.data(), first.data(), first.size());
+    stepped(c, first, 0, c.frames);
+    const std::vector<float> rest = stepped(c, restored, cut, c.frames);
+    ASSERT_TRUE(std::equal(rest.begin(), rest.end(), truth.begin() + cut * c.d));
+    ASSERT_EQ(restored, state);
+  }
+}
+
+template <typename T>
+WeightVars<T> leaves(autograd::Tape<T>& tape, const NamedTensors& weights) {
+  WeightVars<T> vars;
+  for (const auto& [name, tensor] : weights) {
+    const std::vector<T> values(tensor.values.begin(), tensor.values.end());
+    vars.add(name, tape.leaf(tensor.shape, std::span<const T>(values)));
+  }
+  return vars;
+}
+
+TEST(Backbone, ForwardEqualsRun) {
+  Rng rng(77);
+  const std::size_t rounds = std::max<std::size_t>(cases() / 5, 40);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const Architecture& architecture = architectures()[round % architectures().size()];
+    Case c(architecture, rng);
+    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round) + " d_model " + std::to_string(c.d));
+    const std::size_t batch = 1 + rng.below(3);
+    const std::vector<float> input = normal_rows(batch * c.frames, c.d, rng);
+    autograd::Tape<float> tape;
+    autograd::Tape<double> tape64;
+    const std::vector<double> input64(input.begin(), input.end());
+    const autograd::Dims dims{batch, c.frames, c.d};
+    const auto y = c.backbone->forward(leaves(tape, c.weights), tape.constant(dims, std::span<const float>(input)));
+    const auto exact = c.backbone->forward(leaves(tape64, c.weights), tape64.constant(dims, std::span<const double>(input64)));
+    ASSERT_EQ(y.dims(), dims);
+    for (std::size_t b = 0; b < batch; ++b) {
+      State state = fresh(*c.backbone);
+      std::vector<float> out(c.frames * c.d);
+      c.backbone->run({state.data(), 1.0f}, MatrixView(input.data() + b * out.size(), c.frames, c.d), MatrixSpan(out.data(), c.frames, c.d),
+                      c.scratch);
+      double largest = 0, apart = 0, apart64 = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const double truth = exact.value()[b * out.size() + i];
+        largest = std::max(largest, std::abs(truth));
+        apart = std::max(apart, std::abs(static_cast<double>(y.value()[b * out.size() + i]) - static_cast<double>(out[i])));
+        apart64 = std::max(apart64, std::abs(truth - static_cast<double>(out[i])));
+      }
+      EXPECT_LE(apart, 1e-5 * largest);
+      EXPECT_LE(apart64, 1e-5 * largest);
+    }
+  }
+}
+
+TEST(Backbone, GradientsInDoubleAreCentralDifferences) {
+  Rng rng(5);
+  for (std::size_t round = 0; round < 3 * architectures().size(); ++round) {
+    const Architecture& architecture = architectures()[round % architectures().size()];
+    BackboneConfig config = random_config(rng, architecture.name);
+    config.d_model = 1 + static_cast<std::int64_t>(rng.below(7));
+    config.dt_limit_low = 0, config.dt_limit_high = 1e308;  // a clamp has corners
+    const NamedTensors weights = random_weights(architecture, config, rng);
+    const auto backbone = architecture.load(config, weights);
+    ASSERT_TRUE(backbone) << backbone.error().text();
+    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round));
+
+    std::vector<autograd::CheckedInput> inputs{autograd::normal_input("input", {2, 9, static_cast<std::size_t>(config.d_model)}, rng)};
+    for (const auto& [name, tensor] : weights) inputs.push_back({name, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
+    autograd::expect_gradients(
+        [&](autograd::Tape<double>&, const std::vector<autograd::Var<double>>& in) {
+          WeightVars<double> vars;
+          for (std::size_t i = 1; i < in.size(); ++i) vars.add(inputs[i].name, in[i]);
+          return (*backbone)->forward(vars, in[0]);
+        },
+        inputs, 2e-5);
+  }
+}
+
+TEST(Backbone, WeightsThatDoNotFitAreNamed) {
+  for (const Architecture& architecture : architectures()) {
+    BackboneConfig config;
+    config.architecture = std::string(architecture.name);
+    const NamedTensors good = architecture.initial_weights(config, Rng(1));
+    const auto message = [&](auto change) {
+      NamedTensors weights = good;
+      change(weights);
+      const auto loaded = architecture.load(config, weights);
+      return loaded ? std::string("accepted") : loaded.error().text();
+    };
+    EXPECT_EQ(message([](NamedTensors&) {}), "accepted");
+    for (const auto& [name, tensor] : good) {
+      EXPECT_NE(message([&](NamedTensors& w) { w.erase(name); }).find(name), std::string::npos);
+      EXPECT_NE(message([&](NamedTensors& w) { w[name] = Tensor(Shape{3, 5}); }).find("(3, 5)"), std::string::npos);
+      EXPECT_NE(message([&](NamedTensors& w) { w[name].values[0] = std::nanf(""); }).find(name), std::string::npos);
+    }
+    EXPECT_NE(message([&](NamedTensors& w) { w["norm_f.wieght"] = w["norm_f.weight"]; }).find("norm_f.wieght"), std::string::npos);
+  }
+}
+
+TEST(Backbone, TheStateBlockIsWhatItsLayoutSays) {
+  for (const Architecture& architecture : architectures()) {
+    const auto config = sized(architecture.name, "tiny");
+    const auto backbone = architecture.load(*config, architecture.initial_weights(*config, Rng(1)));
+    ASSERT_TRUE(backbone);
+    std::size_t reached = 0;
+    for (const StateField& field : (*backbone)->layout().fields()) {
+      EXPECT_EQ(field.offset % 64, 0u);
+      EXPECT_GE(field.offset, reached);
+      reached = field.offset + elements(field.shape) * bytes_of(field.type);
+      EXPECT_EQ((*backbone)->layout().find(field.name), &field);
+    }
+    EXPECT_LE(reached, (*backbone)->layout().bytes());
+    EXPECT_NE((*backbone)->layout().find("layer0.ssm"), nullptr);
+    EXPECT_EQ((*backbone)->layout().find("layer9.ssm"), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace kizzasi
