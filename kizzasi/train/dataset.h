@@ -43,8 +43,8 @@ class Dataset {
   std::vector<Origin> origins(const RowRange& range, std::size_t stride = 1) const;
 
   // One window for each origin, forecasting from its last row and from the given numbers of rows before it (streaming mode; {0} in windowed
-  // mode): rows_back falling, such as {48, 32, 16, 0}. Answers outside [first, last) of `range` count as missing.
-  void fill(std::span<const Origin> windows, std::span<const std::size_t> rows_back, const RowRange& range, SignalBatch& batch,
+  // mode): rows_back falling, such as {48, 32, 16, 0}. ranges: one for each window; answers outside it count as missing.
+  void fill(std::span<const Origin> windows, std::span<const std::size_t> rows_back, std::span<const RowRange> ranges, SignalBatch& batch,
             Answers& answers) const;
 
  private:

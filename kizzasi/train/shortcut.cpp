@@ -130,12 +130,12 @@ Moments moments(const Dataset& data, const std::vector<RowRange>& ranges, Thread
     const std::size_t begin = chosen.size() * shard / kShards, end = chosen.size() * (shard + 1) / kShards;
     for (std::size_t i = begin; i < end; i += kWindowsAtOnce) {
       std::vector<Origin> windows;
-      std::vector<RowRange> own;
+      std::vector<RowRange> bounds;
       for (std::size_t j = i; j < std::min(end, i + kWindowsAtOnce); ++j) {
-        own.push_back(chosen[j].first);
+        bounds.push_back(chosen[j].first);
         windows.push_back(chosen[j].second);
       }
-      data.fill(windows, here, own, batch, answers);
+      data.fill(windows, here, bounds, batch, answers);
       add_windows(s, batch, answers, shards[shard]);
     }
   });
@@ -324,8 +324,8 @@ Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, 
     const std::array<std::size_t, 1> here{0};
     for (std::size_t begin = 0; begin < chosen.size(); begin += kWindowsAtOnce) {
       const auto windows = std::span(chosen).subspan(begin, std::min(kWindowsAtOnce, chosen.size() - begin));
-      const std::vector<RowRange> own(windows.size(), range);
-      data.fill(windows, here, own, batch, answers);
+      const std::vector<RowRange> bounds(windows.size(), range);
+      data.fill(windows, here, bounds, batch, answers);
       for (std::size_t w = 0; w < batch.windows; ++w) {
         if (!complete(s, answers, w)) continue;
         common_features(s, batch, w, x);
