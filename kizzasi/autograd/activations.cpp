@@ -1,6 +1,7 @@
 #include "kizzasi/kernels/activations.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -58,14 +59,27 @@ Var<T> tanh(Var<T> x) {
   return activation<T>(x, [](double v) { return std::tanh(v); }, kernels::tanh, [](T, T y) { return (1 - y) * (1 + y); });
 }
 
+// y' = s + y (1 - s), where 1 - s is sigmoid(-x): the difference itself has lost the digits that y multiplies.
 template <typename T>
 Var<T> silu(Var<T> x) {
-  return activation<T>(
-      x, [](double v) { return v * sigmoid_of(v); }, kernels::silu,
-      [](T v, T y) {
-        const T s = gate_of(v, y);
-        return s + y * (1 - s);
-      });
+  const Var<T> y = x.tape->record(x.dims(), {x}, [x = x.id](Tape<T>& tape, std::size_t id) {
+    const auto to = tape.flow(x);
+    const T *g = tape.grad(id).data(), *xv = tape.value(x).data(), *yv = tape.value(id).data();
+    constexpr std::size_t block = 256;
+    std::array<T, block> rest;
+    for (std::size_t begin = 0; begin < to.grad.size(); begin += block) {
+      const std::size_t count = std::min(block, to.grad.size() - begin);
+      const std::span<T> r(rest.data(), count);
+      for (std::size_t i = 0; i < count; ++i) r[i] = -xv[begin + i];
+      apply(sigmoid_of, kernels::sigmoid, r, r);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t k = begin + i;
+        to.grad[k] = (to.first ? T{0} : to.grad[k]) + g[k] * (gate_of(xv[k], yv[k]) + yv[k] * r[i]);
+      }
+    }
+  });
+  apply([](double v) { return v * sigmoid_of(v); }, kernels::silu, x.value(), x.tape->mutable_value(y.id));
+  return y;
 }
 
 template <typename T>
