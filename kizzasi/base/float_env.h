@@ -5,12 +5,17 @@
 
 namespace kizzasi {
 
-// While it lives: denormals count as zero, rounding is to nearest, no traps. On leaving, the caller's settings are as they were.
-// So a step costs the same in silence as in noise, and the caller's settings change no result.
+enum class Denormals {
+  kFlush,  // count as zero: a step costs the same in silence as in noise
+  kKeep,   // are numbers like any other: where limits are tested as their user would test them
+};
+
+// While it lives: denormals as said, rounding is to nearest, no traps. On leaving, the caller's settings are as they were. So the caller's
+// settings change no result.
 // Real-time: yes. Thread: any (settings belong to the thread).
 class FloatEnv {
  public:
-  FloatEnv() noexcept;
+  explicit FloatEnv(Denormals denormals = Denormals::kFlush) noexcept;
   ~FloatEnv();
   FloatEnv(const FloatEnv&) = delete;
   FloatEnv& operator=(const FloatEnv&) = delete;

@@ -34,6 +34,13 @@ double corrected_quantile(const Calibration& c, std::size_t step, std::size_t ta
   return median + std::lerp(c.stretch[a], c.stretch[b], share) * (quantile - median) + std::lerp(c.shift[a], c.shift[b], share);
 }
 
+double adapted_level(double level, double addition) noexcept {
+  constexpr double kOutermost = 5e-4;
+  if (level < 0.5) return std::clamp(level + addition, std::min(level, kOutermost), 0.5);
+  if (level > 0.5) return std::clamp(level + addition, 0.5, std::max(level, 1 - kOutermost));
+  return level;
+}
+
 CalibrationFit::CalibrationFit(std::vector<double> levels, std::size_t horizon, std::size_t targets)
     : levels_(std::move(levels)), horizon_(horizon), targets_(targets), seen_(horizon * targets) {}
 

@@ -15,6 +15,10 @@ namespace kizzasi {
 double corrected_quantile(const Calibration& calibration, std::size_t step, std::size_t target, double level, double median,
                           double quantile) noexcept;
 
+// The level at which a stream now looks for the quantile `level`, after adaptive conformal inference has added `addition` to it: it stays
+// on its side of the median and at most as far out as 0.0005 (or as `level` itself). Thread: any. Real-time: yes.
+double adapted_level(double level, double addition) noexcept;
+
 // Learns a calibration from forecasts on data that training never saw (the order of calls does not matter).
 //   shift    the level's conformal quantile of truth - quantile
 //   stretch  the level's conformal quantile of (truth - median) / (quantile - median)

@@ -12,6 +12,8 @@ const char* to_string(StepStatus status) {
       return "infeasible";
     case StepStatus::kRejected:
       return "rejected";
+    case StepStatus::kLate:
+      return "late";
   }
   return "ok";
 }

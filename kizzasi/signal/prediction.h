@@ -11,6 +11,7 @@ enum class StepStatus : std::uint8_t {
   kNotFinite,   // the model gave NaN or infinity: the last good value stands in its place, and this says so
   kInfeasible,  // no value obeys every constraint; `value` is the one that breaks least, or the last one, as the policy says
   kRejected,    // a constraint with else = "reject" did not hold: the session's state is as before the step
+  kLate,        // the frame is not newer than the last one and was not taken; the last prediction stands
 };
 
 const char* to_string(StepStatus status);
