@@ -19,11 +19,13 @@ TEST = re.compile(r"^\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\s*\(\s*(\
 
 
 def unit_tests():
-    """{room: {"Suite.Name", ...}} of every *_test.cpp."""
+    """{room: {"Suite.Name", ...}} of every *_test.cpp; the command line counts as the room `cli`."""
     found = {}
     for path in (ROOT / "kizzasi").rglob("*_test.cpp"):
         room = path.relative_to(ROOT / "kizzasi").parts[0]
         found.setdefault(room, set()).update(f"{suite}.{name}" for suite, name in TEST.findall(path.read_text()))
+    for path in (ROOT / "apps/cli").glob("*_test.cpp"):
+        found.setdefault("cli", set()).update(f"{suite}.{name}" for suite, name in TEST.findall(path.read_text()))
     return found
 
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""usage: wrong_use.py KIZZASI
+
+Wrong uses of the command line, each in an empty folder that holds a few small recordings. Each must end with the stated code, say what is
+wrong in one line on standard error, print nothing on standard output (with --json, too), and leave no file behind.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+GOOD = "time,temp,flow\n" + "".join(f"2024-01-01T{h:02d}:00:00Z,{20 + h % 5},{h}\n" for h in range(24))
+FILES = {
+    "good.csv": GOOD,
+    "empty.csv": "",
+    "head.csv": "time,temp\n",
+    "broken.kz": "this is no model",
+    "typo.toml": "d_modle = 8\n",
+    "bad.toml": "d_model = = 8\n",
+    "two.toml": "steps = 1\nsteps = 2\n",
+    "list.json": "[1, 2]\n",
+    "config.ini": "steps = 1\n",
+}
+
+# (arguments, exit code, words that the message must hold)
+CASES = [
+    # The program itself.
+    (["bnech"], 2, ["bnech", "Did you mean 'bench'"]),
+    (["no-such-verb-at-all"], 2, ["no such verb", "--help"]),
+    (["--jsn", "bench"], 2, ["--jsn", "verb comes first"]),
+    (["--seed"], 2, ["--seed"]),
+    (["help", "bnch"], 2, ["Did you mean 'bench'"]),
+    ([""], 2, ["no such verb"]),
+    # Options that every verb shares, tried on one.
+    (["bench", "--secnds", "1"], 2, ["--secnds", "Did you mean '--seconds'"]),
+    (["bench", "--xyzzy"], 2, ["--xyzzy", "--help"]),
+    (["bench", "-z"], 2, ["-z"]),
+    (["bench", "--seconds"], 2, ["--seconds", "needs a value"]),
+    (["bench", "--seconds", "--json"], 2, ["--seconds", "needs a value"]),
+    (["bench", "--seconds", "soon"], 2, ["'soon'", "number"]),
+    (["bench", "--seconds", "nan"], 2, ["'nan'"]),
+    (["bench", "--seconds", "1,5"], 2, ["'1,5'", "decimal point"]),
+    (["bench", "--seconds", "0"], 2, ["--seconds", "out of range"]),
+    (["bench", "--seconds", "-1"], 2, ["--seconds", "out of range"]),
+    (["bench", "--seconds", "1e9"], 2, ["--seconds", "out of range"]),
+    (["bench", "--seconds=1", "--seconds=2"], 2, ["--seconds", "more than once"]),
+    (["bench", "--seed", "-1"], 2, ["--seed", "0 or more"]),
+    (["bench", "--seed", "1.5"], 2, ["--seed", "'1.5'"]),
+    (["bench", "--seed", "99999999999999999999999"], 2, ["--seed"]),
+    (["bench", "--seed"], 2, ["--seed", "needs a value"]),
+    (["bench", "--threads", "many"], 2, ["--threads", "'many'"]),
+    (["bench", "--threads", "100000"], 2, ["--threads", "1024"]),
+    (["bench", "--threads", "-2"], 2, ["--threads"]),
+    (["bench", "--json=maybe"], 2, ["--json"]),
+    (["bench", "surplus"], 2, ["'surplus'", "too many"]),
+    (["bench", "a", "b", "--json"], 2, ["'a'", "too many"]),
+    (["bench", "--", "--json"], 2, ["too many"]),
+]
+
+
+def folder_state(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def run(program, arguments, folder, **more):
+    return subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, **more)
+
+
+def check_case(program, arguments, code, words, folder):
+    before = folder_state(folder)
+    done = run(program, arguments, folder)
+    shown = "kizzasi " + " ".join(arguments)
+    if done.returncode != code:
+        yield f"{shown}: ended with {done.returncode}, not {code}: {done.stderr.strip()}"
+    if done.stdout:
+        yield f"{shown}: printed on standard output: {done.stdout[:80]!r}"
+    if done.stderr.count("\n") != 1 or not done.stderr.startswith("kizzasi"):
+        yield f"{shown}: the message is not one line of kizzasi: {done.stderr!r}"
+    for word in words:
+        if word not in done.stderr:
+            yield f"{shown}: the message does not say {word!r}: {done.stderr.strip()}"
+    if folder_state(folder) != before:
+        yield f"{shown}: left or changed a file"
+
+
+def check_outlets(program, folder):
+    """A full disk is told, a reader that goes away is not."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    if done.returncode != 1 or "standard output" not in done.stderr:
+        yield f"a full standard output ended with {done.returncode}: {done.stderr!r}"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([program, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    if done.stderr or done.returncode not in (0, 1, -signal.SIGPIPE):
+        yield f"a closed pipe ended with {done.returncode}: {done.stderr!r}"
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    problems = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        for name, text in FILES.items():
+            (folder / name).write_text(text)
+        for arguments, code, words in CASES:
+            problems += check_case(program, arguments, code, words, folder)
+        problems += check_outlets(program, folder)
+    if problems:
+        sys.exit("\n".join(problems))
+    print(f"{len(CASES)} wrong uses, each refused in one line")
+
+
+if __name__ == "__main__":
+    main()
