@@ -196,9 +196,10 @@ struct Options::Parser {
   }
 
   Result<void> refuse_surplus() {
-    const std::vector<std::string> surplus = app.remaining();
-    if (surplus.empty()) return {};
-    for (const std::string& word : surplus) {
+    std::vector<std::string> surplus = app.remaining();
+    const auto dashes = std::find(surplus.begin(), surplus.end(), "--");  // what follows it are arguments, whatever they look like
+    for (auto word_at = surplus.begin(); word_at != dashes; ++word_at) {
+      const std::string& word = *word_at;
       if (word.size() < 2 || word.front() != '-') continue;
       const std::string name = word.substr(0, word.find('='));
       std::vector<std::string> known;
@@ -209,6 +210,8 @@ struct Options::Parser {
       std::string hint = did_you_mean(name, known);
       return bad_use("there is no such option", name, "", hint.empty() ? see_help() : std::move(hint));
     }
+    if (dashes != surplus.end()) surplus.erase(dashes);
+    if (surplus.empty()) return {};
     return bad_use("one argument too many", fmt::format("'{}'", surplus.front()), usage(), "Quote a name that holds spaces.");
   }
 
@@ -226,6 +229,7 @@ struct Options::Parser {
         if (!entry->option->get_positional() && !entry->is_flag && text.starts_with("--")) {
           return bad_use("this option needs a value", entry->name, "", fmt::format("'{}' is an option of its own.", text));
         }
+        if (entry->is_flag && text != "true" && text != "false") return bad_use("this option takes no value", entry->name);
         if (auto taken = entry->take(text); !taken) return taken;
       }
     }
