@@ -1,0 +1,32 @@
+// Constraint files: [[constraint]] tables of TOML, YAML or JSON, already read into a Json value.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kizzasi/base/error.h"
+#include "kizzasi/base/json.h"
+#include "kizzasi/logic/guard.h"
+
+namespace kizzasi {
+
+// Where a value stands in its file: line and column from 1 of its first character, quotes not counted; 0: not known.
+struct TextPlace {
+  std::size_t line = 0, column = 0;
+};
+// Of the value at a pointer such as "/constraint/0/that".
+using PlaceOf = std::function<TextPlace(std::string_view pointer)>;
+
+// {"constraint": [{"that": "x >= 0", "name": ..., "else": ..., "priority": ..., "soft": ..., "weight": ...}, ...]}. Only `that` is
+// required. Unknown keys name the nearest; values of the wrong kind, choice or range are errors. `file` names it in messages.
+Result<std::vector<ConstraintText>> constraints_from_json(const Json& json, std::string_view file, const PlaceOf& place = {});
+
+// One constraint from the command line: --limit "vehicles >= 0".
+ConstraintText constraint_from_option(std::string_view text, std::string_view option);
+
+// The form that constraints_from_json reads back to the same constraints (without their places); a model file carries it.
+Json to_json(const std::vector<ConstraintText>& constraints);
+
+}  // namespace kizzasi
