@@ -119,7 +119,7 @@ class Reader {
 
 }  // namespace
 
-Result<std::vector<ConstraintText>> constraints_from_json(const Json& json, std::string_view file, const PlaceOf& place) {
+Result<std::vector<ConstraintText>> read_constraints(const Json& json, std::string_view file, const PlaceOf& place) {
   return Reader(file, place).run(json);
 }
 
@@ -128,23 +128,6 @@ ConstraintText constraint_from_option(std::string_view text, std::string_view op
   c.name = c.that = text;
   c.where = option;
   return c;
-}
-
-Json to_json(const std::vector<ConstraintText>& constraints) {
-  Json list = Json::array();
-  for (const ConstraintText& c : constraints) {
-    Json one = Json::object();
-    one["name"] = c.name;
-    one["that"] = c.that;
-    one["else"] = c.otherwise;
-    one["priority"] = c.priority;
-    one["soft"] = c.soft;
-    one["weight"] = c.weight;
-    list.push_back(std::move(one));
-  }
-  Json out = Json::object();
-  out["constraint"] = std::move(list);
-  return out;
 }
 
 }  // namespace kizzasi

@@ -8,7 +8,7 @@
 
 #include "kizzasi/base/error.h"
 #include "kizzasi/base/json.h"
-#include "kizzasi/logic/guard.h"
+#include "kizzasi/signal/constraint_text.h"
 
 namespace kizzasi {
 
@@ -21,12 +21,9 @@ using PlaceOf = std::function<TextPlace(std::string_view pointer)>;
 
 // {"constraint": [{"that": "x >= 0", "name": ..., "else": ..., "priority": ..., "soft": ..., "weight": ...}, ...]}. Only `that` is
 // required. Unknown keys name the nearest; values of the wrong kind, choice or range are errors. `file` names it in messages.
-Result<std::vector<ConstraintText>> constraints_from_json(const Json& json, std::string_view file, const PlaceOf& place = {});
+Result<std::vector<ConstraintText>> read_constraints(const Json& json, std::string_view file, const PlaceOf& place = {});
 
 // One constraint from the command line: --limit "vehicles >= 0".
 ConstraintText constraint_from_option(std::string_view text, std::string_view option);
-
-// The form that constraints_from_json reads back to the same constraints (without their places); a model file carries it.
-Json to_json(const std::vector<ConstraintText>& constraints);
 
 }  // namespace kizzasi

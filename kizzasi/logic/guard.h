@@ -11,6 +11,7 @@
 
 #include "kizzasi/base/error.h"
 #include "kizzasi/base/json.h"
+#include "kizzasi/signal/constraint_text.h"
 #include "kizzasi/signal/schema.h"
 
 namespace kizzasi {
@@ -78,18 +79,6 @@ class Guard {
 
   // How each constraint was read, its class, what it costs and how it is enforced.
   virtual Json explain() const = 0;
-};
-
-// One constraint as written.
-struct ConstraintText {
-  std::string name, that;
-  std::string otherwise = "project";  // project, reject, hold, warn
-  std::int64_t priority = 0;          // lower wins when not all can hold
-  bool soft = false;                  // may be broken at a cost of weight * slack^2, beside the squared distance
-  double weight = 1;
-  std::string where;     // "limits.toml", for messages
-  std::size_t line = 0;  // where the text of `that` begins in it; 0: it is no file, or `where` says so itself
-  std::size_t column = 1;
 };
 
 // Compiles against the channels; unknown names, wrong units and what cannot be enforced are errors with the place marked.

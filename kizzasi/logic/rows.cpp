@@ -9,13 +9,17 @@ namespace kizzasi::logic {
 namespace {
 
 constexpr double kEps = 2.220446049250313e-16;
-constexpr double kRounding = 1e-6;  // what is broken by more than this share of its terms is broken in earnest, not by rounding
+// What is broken by more than this share of all that was added up is broken in earnest, not by rounding.
+constexpr double kRounding = 1e-6;
+// Members beyond this over (m max |a|) are taken as that: past it the sum itself could not be evaluated in double. Where the sum must be
+// finer than such numbers can tell apart, the square root of it is tried, and so on.
+constexpr double kLargest = 1e300;
 
 double clamped(double value, double low, double high) { return value < low ? low : (value > high ? high : value); }
 
 // The arrays of one group, over its members.
 struct Members {
-  std::span<double> y, low, high, a, w, x, breaks;
+  std::span<double> y, low, high, a, w, x, asked, breaks;
 
   Members(std::size_t m, std::span<double> scratch)
       : y(scratch.subspan(0, m)),
@@ -24,7 +28,8 @@ struct Members {
         a(scratch.subspan(3 * m, m)),
         w(scratch.subspan(4 * m, m)),
         x(scratch.subspan(5 * m, m)),
-        breaks(scratch.subspan(6 * m, 2 * m)) {}
+        asked(scratch.subspan(6 * m, m)),
+        breaks(scratch.subspan(7 * m, 2 * m)) {}
 
   // What direction . x reaches inside the box, leaving out one member (or none: pass the size).
   Range reach(std::size_t without) const {
@@ -131,14 +136,14 @@ double missing(const Compiled& c, const Group& group, const Moment& moment, doub
       const double size = half.difference.magnitude(moment);
       if (!(std::abs(excess) <= kRounding * size + std::abs(row.factors[h]) * steps)) break;
       // An inequality is met with a growing margin; an equality has its own.
-      const double margin = atom.comparison == Comparison::kEqual ? 0 : std::scalbn(kEps * size, std::min(attempt, 40) - 2);
+      const double margin = atom.comparison == Comparison::kEqual ? 0 : std::scalbn(kEps * size, std::min(attempt, 10) - 2);
       return -(excess + (attempt == 0 ? 0 : margin)) / row.factors[h];
     }
   }
   return 0;
 }
 
-// Moves one member so that direction . x changes by `wanted` or as much of it as there is room for; on decimals by one step of the grid.
+// Moves one member so that direction . x changes by `wanted` or as much of it as there is room for.
 bool nudge(const Grid& grid, const Group& group, Members& g, double wanted, std::size_t first, std::span<double> value) {
   const std::size_t m = g.a.size();
   std::size_t best = m;
@@ -156,15 +161,19 @@ bool nudge(const Grid& grid, const Group& group, Members& g, double wanted, std:
   if (best == m) return false;
   double& now = value[group.members[best].channel];
   const double by = wanted / g.a[best];
-  double next = now + by;
-  if (!grid.all_doubles() || next == now || !std::isfinite(next)) next = by > 0 ? grid.above(now) : grid.below(now);
+  const double step = by > 0 ? grid.above(now) : grid.below(now);
+  // On decimals a short way is shared out among the members, step by step.
+  const bool stepwise = !grid.all_doubles() && std::abs(by) <= 4 * static_cast<double>(m) * std::abs(step - now);
+  double next = stepwise ? step : grid.nearest(now + by);
+  if (next == now || !std::isfinite(next)) next = step;
   now = clamped(next, g.low[best], g.high[best]);
   return true;
 }
 
 // The exactness pass: until every row that was broken by rounding holds as the user would test it.
-void make_exact(const Compiled& c, const Group& group, const Moment& moment, Members& g, std::span<double> value) {
-  double steps = 0, top = 0;  // what rounding to decimals can have moved direction . x by
+// `asked`: sum of |a y| of the point that was asked for; a huge one takes digits from the projection.
+bool make_exact(const Compiled& c, const Group& group, const Moment& moment, Members& g, double asked, std::span<double> value) {
+  double steps = std::min(kRounding * asked, std::numeric_limits<double>::max()), top = 0;  // what rounding can have cost direction . x
   for (std::size_t j = 0; j < g.a.size(); ++j) {
     const double now = value[group.members[j].channel];
     if (!c.grid.all_doubles()) steps += std::abs(g.a[j]) * (c.grid.above(now) - now);
@@ -173,13 +182,33 @@ void make_exact(const Compiled& c, const Group& group, const Moment& moment, Mem
   const std::size_t attempts = 4 * g.a.size() + 64;
   for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
     const double wanted = missing(c, group, moment, steps, static_cast<int>(attempt));
-    if (wanted == 0 || !nudge(c.grid, group, g, wanted, attempt, value)) break;
+    if (wanted == 0) return true;
+    if (!nudge(c.grid, group, g, wanted, attempt, value)) return false;
   }
   // Among the smallest doubles an equality such as 3 a == 7 b has few solutions; zero is one.
-  if (top >= 1e-290 || missing(c, group, moment, steps, 0) == 0) return;
+  if (top >= 1e-290) return false;
   for (std::size_t j = 0; j < g.a.size(); ++j) {
     if (g.low[j] <= 0 && g.high[j] >= 0) value[group.members[j].channel] = 0;
   }
+  return true;
+}
+
+// The members at the point of box and slab that is nearest to what was asked for, no member of it beyond `largest`. True: all rows hold
+// that can hold.
+bool settled(const Compiled& c, const Group& group, const Moment& moment, std::span<const double> limits, Members& g, double largest,
+             std::span<double> value) {
+  double asked = 0;
+  for (std::size_t j = 0; j < g.a.size(); ++j) {
+    g.y[j] = clamped(g.asked[j], -largest, largest);
+    asked += std::abs(g.a[j] * g.y[j]);
+  }
+  project(group, narrowed(c, group, moment, limits, g), g);
+  (void)narrowed(c, group, moment, limits, g);  // the ends again, as they were before scaling
+  for (std::size_t j = 0; j < g.a.size(); ++j) {
+    const double x = std::isfinite(g.x[j]) ? g.x[j] : clamped(g.asked[j], -largest, largest);
+    value[group.members[j].channel] = clamped(c.grid.nearest(clamped(x, g.low[j], g.high[j])), g.low[j], g.high[j]);
+  }
+  return group.weight || make_exact(c, group, moment, g, asked, value);
 }
 
 }  // namespace
@@ -209,31 +238,28 @@ void settle(const Compiled& c, const Group& group, const Moment& moment, std::sp
   const std::size_t m = group.members.size();
   Members g(m, scratch);
   bool slopes = true, inside = true;
+  double steepest = 1;
   for (std::size_t j = 0; j < m; ++j) {
     const std::uint32_t channel = group.members[j].channel;
-    g.y[j] = value[channel];
+    g.asked[j] = value[channel];
     g.w[j] = c.squared_scale[channel];
     g.a[j] = slope_of(group.members[j], moment);
     slopes = slopes && std::isfinite(g.a[j]);
+    steepest = std::max(steepest, std::abs(g.a[j]));
   }
-  if (!slopes) std::fill(g.a.begin(), g.a.end(), 0);  // no time has passed, or nothing is past: the rows cannot be used
-  const Range sum = narrowed(c, group, moment, limits, g);
+  if (!slopes) {  // no time has passed, or nothing is past: the rows cannot be used
+    std::fill(g.a.begin(), g.a.end(), 0);
+    steepest = 1;
+  }
+  (void)narrowed(c, group, moment, limits, g);
   for (std::size_t j = 0; j < m; ++j) {
-    inside = inside && g.y[j] >= g.low[j] && g.y[j] <= g.high[j] && c.grid.contains(g.y[j]);
+    inside = inside && g.asked[j] >= g.low[j] && g.asked[j] <= g.high[j] && c.grid.contains(g.asked[j]);
   }
   const auto holds = [&](const Row& row) { return c.atoms[row.atom].holds(moment) != Truth::kFalse; };
   if (inside && std::all_of(group.rows.begin(), group.rows.end(), holds)) return;
-  if (slopes) {
-    project(group, sum, g);
-    (void)narrowed(c, group, moment, limits, g);  // the ends again, as they were
-  } else {
-    std::copy(g.y.begin(), g.y.end(), g.x.begin());
+  for (double largest = kLargest / (static_cast<double>(m) * steepest);; largest = largest > 2 ? std::sqrt(largest) : 0) {
+    if (settled(c, group, moment, limits, g, largest, value) || largest == 0) return;
   }
-  for (std::size_t j = 0; j < m; ++j) {
-    const double x = clamped(std::isfinite(g.x[j]) ? g.x[j] : value[group.members[j].channel], g.low[j], g.high[j]);
-    value[group.members[j].channel] = clamped(c.grid.nearest(x), g.low[j], g.high[j]);
-  }
-  if (slopes && !group.weight) make_exact(c, group, moment, g, value);
 }
 
 }  // namespace kizzasi::logic

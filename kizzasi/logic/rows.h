@@ -7,7 +7,7 @@
 
 namespace kizzasi::logic {
 
-constexpr std::size_t kRowScratch = 8;  // doubles for each member of a group
+constexpr std::size_t kRowScratch = 9;  // doubles for each member of a group
 
 // Moves the members of `group` in `value` to the nearest point that obeys its boxes and rows; `limits` holds the two ends of every box now.
 // Where not all can hold, the order of the group decides. Afterwards each row that can hold does hold as its atom evaluates it.

@@ -1,6 +1,7 @@
 // A constraint as its user wrote it: what files carry and the logic room compiles.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,10 +17,12 @@ namespace kizzasi {
 struct ConstraintText {
   std::string name{}, that{};
   std::string otherwise = "project";  // project, reject, hold, warn
-  std::int64_t priority = 0;
-  bool soft = false;
+  std::int64_t priority = 0;          // lower wins when not all can hold
+  bool soft = false;                  // may be broken at a cost of weight * slack^2, beside the squared distance moved
   double weight = 1;
-  std::string where{};  // "limits.toml:3", for messages
+  std::string where{};     // "limits.toml" or "limits.toml:3", for messages
+  std::size_t line = 0;    // where the text of `that` begins in the file; 0: it is no file, or `where` says so itself
+  std::size_t column = 1;  // of its first character
   friend bool operator==(const ConstraintText&, const ConstraintText&) = default;
 };
 
