@@ -2,6 +2,7 @@
 
 #include "kizzasi/autograd/gradient_sink.h"
 #include "kizzasi/autograd/scans.h"
+#include "kizzasi/kernels/conv1d.h"
 
 namespace kizzasi::autograd {
 namespace {
@@ -40,6 +41,42 @@ void backward(const Sizes& s, const T* x, const T* w, const T* gy, T* gx, T* gw,
 
 }  // namespace
 
+// In f32, through the kernels: taps stand (K, channels), so w and its gradient are turned.
+template <>
+Var<float> conv1d(Var<float> x, Var<float> w, Var<float> bias) {
+  Tape<float>& tape = *x.tape;
+  const Dims dims = x.dims();
+  const Sizes s{dims[0], dims[1], dims[2], w.dims().back()};
+  const bool biased = bias.tape != nullptr;
+  const std::size_t size = s.taps * s.channels;
+  const std::size_t turned = tape.keep(size), spare = tape.keep(size);  // spare: the window, then the gradient of the turned taps
+  const auto rows = [=](auto* values, std::size_t i) { return kernels::BasicMatrix(values + i * s.time * s.channels, s.time, s.channels); };
+  const Var<float> inputs[] = {x, w, biased ? bias : w};
+  const Var<float> y = tape.record(dims, inputs, [=](Tape<float>& on, std::size_t id) {
+    std::vector<float> no_x, no_w, no_bias;
+    const std::span<float> gx = gradient_sink(on, x, no_x), gw = gradient_sink(on, w, no_w), gw_turned = on.mutable_value(spare);
+    const std::span<float> gbias = biased ? gradient_sink(on, bias, no_bias) : std::span<float>();
+    const float* gy = on.grad(id).data();
+    std::fill(gw_turned.begin(), gw_turned.end(), 0.0f);
+    for (std::size_t i = 0; i < s.batch; ++i) {
+      kernels::conv1d_backward(on.value(turned), s.taps, rows(on.value(x.id).data(), i), rows(gy, i), rows(gx.data(), i), gw_turned, gbias);
+    }
+    for (std::size_t e = 0; e < s.channels; ++e) {
+      for (std::size_t j = 0; j < s.taps; ++j) gw[e * s.taps + j] += gw_turned[j * s.channels + e];
+    }
+  });
+  const std::span<float> w_turned = tape.mutable_value(turned), window = tape.mutable_value(spare);
+  for (std::size_t e = 0; e < s.channels; ++e) {
+    for (std::size_t j = 0; j < s.taps; ++j) w_turned[j * s.channels + e] = w.value()[e * s.taps + j];
+  }
+  for (std::size_t i = 0; i < s.batch; ++i) {
+    std::fill(window.begin(), window.end(), 0.0f);
+    kernels::conv1d_step(w_turned, biased ? bias.value() : std::span<const float>(), s.taps, window, rows(x.value().data(), i),
+                         rows(tape.mutable_value(y.id).data(), i));
+  }
+  return y;
+}
+
 template <typename T>
 Var<T> conv1d(Var<T> x, Var<T> w, Var<T> bias) {
   Tape<T>& tape = *x.tape;
@@ -64,7 +101,6 @@ Var<T> conv1d(Var<T> x, Var<T> w, Var<T> bias) {
   return y;
 }
 
-template Var<float> conv1d(Var<float>, Var<float>, Var<float>);
 template Var<double> conv1d(Var<double>, Var<double>, Var<double>);
 
 }  // namespace kizzasi::autograd

@@ -1,3 +1,4 @@
+#include "kizzasi/kernels/diagonal_scan.h"
 #include "kizzasi/autograd/gradient_sink.h"
 #include "kizzasi/autograd/scans.h"
 
@@ -60,6 +61,36 @@ void backward(const Sizes& s, const T* x, const T* a, const T* c, const T* d, co
 
 }  // namespace
 
+// In f32, through the kernels.
+template <>
+Var<float> diagonal_scan(Var<float> x, Var<float> a, Var<float> c, Var<float> d) {
+  Tape<float>& tape = *x.tape;
+  const Dims dims = x.dims();
+  const Sizes s{dims[0], dims[1], dims[2], a.dims()[1]};
+  const std::size_t block = s.time * s.channels, kept_size = (kernels::diagonal_checkpoints(s.time) + 1) * 2 * s.plane();
+  const auto scan = [=](const Tape<float>& on) {
+    return kernels::DiagonalScan{s.channels, s.states, on.value(a.id), on.value(c.id), on.value(d.id)};
+  };
+  const std::size_t kept = tape.keep(s.batch * kept_size), scratch = tape.keep(kernels::diagonal_scan_backward_scratch(scan(tape)));
+  const auto rows = [=](auto* values, std::size_t i) { return kernels::BasicMatrix(values + i * block, s.time, s.channels); };
+  const Var<float> inputs[] = {x, a, c, d};
+  const Var<float> y = tape.record(dims, inputs, [=](Tape<float>& on, std::size_t id) {
+    std::vector<float> unwanted[4];
+    std::span<float> g[4];
+    for (std::size_t i = 0; i < 4; ++i) g[i] = gradient_sink(on, inputs[i], unwanted[i]);
+    const float* gy = on.grad(id).data();
+    for (std::size_t i = 0; i < s.batch; ++i) {
+      kernels::diagonal_scan_backward(scan(on), rows(on.value(x.id).data(), i), on.value(kept).subspan(i * kept_size, kept_size),
+                                      rows(gy, i), {rows(g[0].data(), i), g[1], g[2], g[3]}, on.mutable_value(scratch));
+    }
+  });
+  for (std::size_t i = 0; i < s.batch; ++i) {
+    kernels::diagonal_scan_keeping(scan(tape), rows(x.value().data(), i), tape.mutable_value(kept).subspan(i * kept_size, kept_size),
+                                   rows(tape.mutable_value(y.id).data(), i));
+  }
+  return y;
+}
+
 template <typename T>
 Var<T> diagonal_scan(Var<T> x, Var<T> a, Var<T> c, Var<T> d) {
   Tape<T>& tape = *x.tape;
@@ -85,7 +116,6 @@ Var<T> diagonal_scan(Var<T> x, Var<T> a, Var<T> c, Var<T> d) {
   return y;
 }
 
-template Var<float> diagonal_scan(Var<float>, Var<float>, Var<float>, Var<float>);
 template Var<double> diagonal_scan(Var<double>, Var<double>, Var<double>, Var<double>);
 
 }  // namespace kizzasi::autograd

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kizzasi/autograd/gradient_sink.h"
 #include "kizzasi/autograd/scans.h"
+#include "kizzasi/kernels/selective_scan.h"
 
 namespace kizzasi::autograd {
 namespace {
@@ -71,6 +73,52 @@ void backward(const Sizes& s, const Sequence<T>& in, const T* gy, const Gradient
 
 }  // namespace
 
+// In f32, through the kernels: states stand (N, E), so a and its gradient are turned.
+template <>
+Var<float> selective_scan(Var<float> x, Var<float> delta, Var<float> a, Var<float> b, Var<float> c, Var<float> d) {
+  Tape<float>& tape = *x.tape;
+  const Dims dims = x.dims();
+  const Sizes s{dims[0], dims[1], dims[2], a.dims()[1]};
+  const std::size_t size = s.channels * s.states;
+  const std::size_t kept_size = (kernels::checkpoints(s.time) + 1) * size;
+  const std::size_t turned = tape.keep(size), kept = tape.keep(s.batch * kept_size);
+  const auto scan = [=](const Tape<float>& on) { return kernels::SelectiveScan{s.channels, s.states, on.value(turned), on.value(d.id)}; };
+  const std::size_t scratch = tape.keep(size + kernels::selective_scan_backward_scratch(scan(tape)));
+  const auto rows = [=](auto* values, std::size_t i, std::size_t cols) {
+    return kernels::BasicMatrix(values + i * s.time * cols, s.time, cols);
+  };
+  const Var<float> inputs[] = {x, delta, a, b, c, d};
+  const Var<float> y = tape.record(dims, inputs, [=](Tape<float>& on, std::size_t id) {
+    std::vector<float> unwanted[6];
+    float* g[6];
+    for (std::size_t i = 0; i < 6; ++i) g[i] = gradient_sink(on, inputs[i], unwanted[i]).data();
+    const float* gy = on.grad(id).data();
+    const std::span<float> ga = on.mutable_value(scratch).first(size), rest = on.mutable_value(scratch).subspan(size);
+    std::fill(ga.begin(), ga.end(), 0.0f);
+    for (std::size_t i = 0; i < s.batch; ++i) {
+      const kernels::SelectiveScanGradients out{
+          rows(g[0], i, s.channels), rows(g[1], i, s.channels), rows(g[3], i, s.states), rows(g[4], i, s.states), ga, {g[5], s.channels}};
+      kernels::selective_scan_backward(scan(on), rows(on.value(x.id).data(), i, s.channels), rows(on.value(delta.id).data(), i, s.channels),
+                                       rows(on.value(b.id).data(), i, s.states), rows(on.value(c.id).data(), i, s.states),
+                                       on.value(kept).subspan(i * kept_size, kept_size), rows(gy, i, s.channels), out, rest);
+    }
+    for (std::size_t e = 0; e < s.channels; ++e) {
+      for (std::size_t n = 0; n < s.states; ++n) g[2][e * s.states + n] += ga[n * s.channels + e];
+    }
+  });
+  const std::span<float> a_turned = tape.mutable_value(turned);
+  for (std::size_t e = 0; e < s.channels; ++e) {
+    for (std::size_t n = 0; n < s.states; ++n) a_turned[n * s.channels + e] = a.value()[e * s.states + n];
+  }
+  for (std::size_t i = 0; i < s.batch; ++i) {
+    kernels::selective_scan_keeping(scan(tape), rows(x.value().data(), i, s.channels), rows(delta.value().data(), i, s.channels),
+                                    rows(b.value().data(), i, s.states), rows(c.value().data(), i, s.states),
+                                    tape.mutable_value(kept).subspan(i * kept_size, kept_size),
+                                    rows(tape.mutable_value(y.id).data(), i, s.channels));
+  }
+  return y;
+}
+
 template <typename T>
 Var<T> selective_scan(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d) {
   Tape<T>& tape = *x.tape;
@@ -98,7 +146,6 @@ Var<T> selective_scan(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<
   return y;
 }
 
-template Var<float> selective_scan(Var<float>, Var<float>, Var<float>, Var<float>, Var<float>, Var<float>);
 template Var<double> selective_scan(Var<double>, Var<double>, Var<double>, Var<double>, Var<double>, Var<double>);
 
 }  // namespace kizzasi::autograd

@@ -15,4 +15,9 @@ namespace kizzasi::kernels {
 void conv1d_step(std::span<const float> w, std::span<const float> bias, std::size_t taps, std::span<float> window, MatrixView x,
                  MatrixSpan y) noexcept;
 
+// Of a loss over a whole sequence from a zero window, added to what stands there: gx[t] += sum_j w[j] gy[t + K - 1 - j],
+// gw[j] += sum_t x[t - (K - 1) + j] gy[t], gbias += sum_t gy[t] (gbias may be empty). gx must not be x or gy. Real-time: yes. Thread: any.
+void conv1d_backward(std::span<const float> w, std::size_t taps, MatrixView x, MatrixView gy, MatrixSpan gx, std::span<float> gw,
+                     std::span<float> gbias) noexcept;
+
 }  // namespace kizzasi::kernels

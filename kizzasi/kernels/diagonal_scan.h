@@ -19,4 +19,25 @@ struct DiagonalScan {
 void diagonal_scan(const DiagonalScan& s, MatrixView x, std::span<float> h, MatrixSpan y) noexcept;
 void diagonal_scan_plain(const DiagonalScan& s, MatrixView x, std::span<float> h, MatrixSpan y) noexcept;
 
+// ---- For training: the scan from h = 0 that keeps the state before every kDiagonalCheckpointRows rows, and its adjoint that computes the
+// states between again.
+
+inline constexpr std::size_t kDiagonalCheckpointRows = 16;
+constexpr std::size_t diagonal_checkpoints(std::size_t rows) noexcept {
+  return (rows + kDiagonalCheckpointRows - 1) / kDiagonalCheckpointRows;
+}
+
+// kept: (diagonal_checkpoints + 1, 2, N, E), the last being the final state. The same bits as diagonal_scan. y may be x.
+void diagonal_scan_keeping(const DiagonalScan& s, MatrixView x, std::span<float> kept, MatrixSpan y) noexcept;
+
+// Of a loss: with respect to each input, in the layout of that input; gradients are added to what stands there.
+struct DiagonalScanGradients {
+  MatrixSpan x;
+  std::span<float> a, c, d;
+};
+std::size_t diagonal_scan_backward_scratch(const DiagonalScan& s) noexcept;  // floats
+// gy: (rows, E), the gradient with respect to y. Real-time: yes. Thread: any.
+void diagonal_scan_backward(const DiagonalScan& s, MatrixView x, std::span<const float> kept, MatrixView gy,
+                            const DiagonalScanGradients& out, std::span<float> scratch) noexcept;
+
 }  // namespace kizzasi::kernels

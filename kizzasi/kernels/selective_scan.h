@@ -23,4 +23,26 @@ void selective_scan(const SelectiveScan& s, MatrixView x, MatrixView delta, Matr
 void selective_scan_plain(const SelectiveScan& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> h,
                           MatrixSpan y) noexcept;
 
+// ---- For training: the scan from h = 0 that keeps the state before every kCheckpointRows rows, and its adjoint that computes the states
+// between again.
+
+inline constexpr std::size_t kCheckpointRows = 16;  // whose states then fit the L1 and L2 caches beside their adjoints
+constexpr std::size_t checkpoints(std::size_t rows) noexcept { return (rows + kCheckpointRows - 1) / kCheckpointRows; }
+
+// kept: (checkpoints + 1, N, E), the last being the final state. The same bits as selective_scan. y may be x.
+void selective_scan_keeping(const SelectiveScan& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> kept,
+                            MatrixSpan y) noexcept;
+
+// Of a loss: with respect to each input, in the layout of that input; gradients are added to what stands there.
+struct SelectiveScanGradients {
+  MatrixSpan x, delta, b, c;
+  std::span<float> a, d;
+};
+std::size_t selective_scan_backward_scratch(const SelectiveScan& s) noexcept;  // floats
+// gy: (rows, E), the gradient with respect to y. kept: as selective_scan_keeping left it. Gu and Dao 2023, appendix D: recomputation.
+// Real-time: yes. Thread: any.
+void selective_scan_backward(const SelectiveScan& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c,
+                             std::span<const float> kept, MatrixView gy, const SelectiveScanGradients& out,
+                             std::span<float> scratch) noexcept;
+
 }  // namespace kizzasi::kernels
