@@ -9,7 +9,7 @@ kizzasi_room(tensor DEPS base PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
 kizzasi_room(autograd DEPS base kernels)
 kizzasi_room(logic DEPS base signal PRIVATE_LIBS fmt::fmt)
 kizzasi_room(decode DEPS base signal PRIVATE_LIBS fmt::fmt)
-kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile $<BUILD_INTERFACE:tomlplusplus::tomlplusplus> yaml-cpp)
+kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile tomlplusplus::tomlplusplus yaml-cpp)
 
 kizzasi_room(data DEPS base signal io PRIVATE_LIBS fmt::fmt)
 kizzasi_room(model DEPS base kernels signal tensor autograd PRIVATE_LIBS fmt::fmt)

@@ -1,12 +1,12 @@
 #include <cstdio>
 
-#include "kizzasi/base/json.h"
+#include "kizzasi/io/config_file.h"
 #include "kizzasi/signal/duration.h"
 
 int main() {
-  const auto step = kizzasi::parse_duration("15min", "main.cpp");
-  if (!step) return 1;
-  kizzasi::Json answer = kizzasi::Json::object();
-  answer["step"] = kizzasi::duration_text(*step);
-  std::puts(answer.dump().c_str());
+  const auto file = kizzasi::io::parse_config("step = '15min'\n", kizzasi::io::ConfigFormat::kToml, "here.toml");
+  if (!file) return 1;
+  const auto step = kizzasi::parse_duration(file->values.find("step")->string(), file->place("/step"));
+  if (!step || kizzasi::duration_text(*step) != "15min") return 1;
+  std::puts(file->values.dump().c_str());
 }

@@ -14,7 +14,7 @@ cmake -S "$scratch" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCM
 cmake --build "$scratch/build" >/dev/null
 "$scratch/build/consumer"
 
-allowed='linux-vdso|libstdc\+\+|libgcc_s|libm|libc|ld-linux-x86-64|libfmt|libhwy|libsndfile|libyaml-cpp|libz'
+allowed='linux-vdso|libstdc\+\+|libgcc_s|libm|libc|ld-linux-x86-64|libfmt|libhwy|libsndfile|libyaml-cpp|libtomlplusplus|libz'
 # What those bring along (libsndfile's codecs) is theirs: look at what the consumer itself asks for.
 asked=$(objdump -p "$scratch/build/consumer" | awk '$1 == "NEEDED" { print $2 }')
 echo "$asked"
