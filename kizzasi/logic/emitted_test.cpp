@@ -161,7 +161,14 @@ std::string broken(const Limits& l, const std::vector<double>& x, const std::opt
                      : l.sum == Limits::Sum::kAtMost  ? sum <= l.total
                      : l.sum == Limits::Sum::kAtLeast ? sum >= l.total
                                                       : std::abs(sum - l.total) <= l.band;
-  return holds ? "" : fmt::format("sum {:.17g} against {:.17g}", sum, l.total);
+  return holds && (l.sum != Limits::Sum::kEqual || std::isfinite(sum)) ? "" : fmt::format("sum {:.17g} against {:.17g}", sum, l.total);
+}
+
+// True where a band is narrower than the doubles around its terms: then no double value may lie in it, and that must be said.
+bool too_fine(const Limits& l, const std::vector<double>& x) {
+  double size = std::abs(l.total);
+  for (std::size_t c = 0; c < l.factors.size(); ++c) size += std::abs(l.factors[c] * x[c]);
+  return l.sum == Limits::Sum::kBand && l.band < 4 * std::numeric_limits<double>::epsilon() * size;
 }
 
 Schema schema_of(const Limits& l) {
@@ -175,7 +182,7 @@ TEST(Emitted, NothingIsOutsideItsLimitsAsDoubleOrAsText) {
   Maker make(20260817);
   const std::size_t cases = wanted_cases();
   std::size_t emitted = 0, streams = 0;
-  std::size_t outside = 0;
+  std::size_t outside = 0, unreachable = 0;
   while (emitted < cases) {
     Limits l = make.limits();
     const Schema schema = schema_of(l);
@@ -201,13 +208,18 @@ TEST(Emitted, NothingIsOutsideItsLimitsAsDoubleOrAsText) {
         const std::string text = l.decimals < 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, l.decimals);
         printed.push_back(std::strtod(text.c_str(), nullptr));
       }
+      if (too_fine(l, x) && status == GuardStatus::kInfeasible) {
+        ++unreachable;
+        break;
+      }
       for (const std::string& problem : {broken(l, x, before), broken(l, printed, before)}) {
         if (problem.empty()) continue;
         ++outside;
         std::string all;
         for (const ConstraintText& text : texts) all.append("  ").append(text.that).append("\n");
-        ADD_FAILURE() << problem << "\nraw " << fmt::format("{}", fmt::join(raw, ", ")) << "\ndecimals " << l.decimals << " status "
-                      << to_string(status) << "\n"
+        ADD_FAILURE() << problem << "\nraw " << fmt::format("{}", fmt::join(raw, ", ")) << "\nbefore "
+                      << (before ? fmt::format("{}", fmt::join(*before, ", ")) : "-") << " dt " << l.dt << "\nemitted "
+                      << fmt::format("{}", fmt::join(x, ", ")) << "\ndecimals " << l.decimals << " status " << to_string(status) << "\n"
                       << all;
       }
       ASSERT_LE(outside, 4u);
@@ -222,6 +234,7 @@ TEST(Emitted, NothingIsOutsideItsLimitsAsDoubleOrAsText) {
     }
   }
   EXPECT_EQ(outside, 0u);
+  EXPECT_LE(unreachable, emitted / 100'000);
   RecordProperty("emitted", static_cast<int>(emitted));
   RecordProperty("streams", static_cast<int>(streams));
 }

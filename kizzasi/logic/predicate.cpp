@@ -111,7 +111,7 @@ Truth Atom::holds(const Moment& moment) const noexcept {
       holds = a < b;
       break;
     case Comparison::kEqual:
-      holds = std::abs(a - b) <= kEqualityEps * halves.front().difference.magnitude(moment);
+      holds = std::isfinite(a - b) && std::abs(a - b) <= kEqualityEps * halves.front().difference.magnitude(moment);
       break;
     default:
       holds = a <= b;
