@@ -34,11 +34,15 @@ double corrected_quantile(const Calibration& c, std::size_t step, std::size_t ta
   return median + std::lerp(c.stretch[a], c.stretch[b], share) * (quantile - median) + std::lerp(c.shift[a], c.shift[b], share);
 }
 
-double adapted_level(double level, double addition) noexcept {
-  constexpr double kOutermost = 5e-4;
-  if (level < 0.5) return std::clamp(level + addition, std::min(level, kOutermost), 0.5);
-  if (level > 0.5) return std::clamp(level + addition, 0.5, std::max(level, 1 - kOutermost));
-  return level;
+double adapted(double kept, double rate, double level, bool truth_below) noexcept {
+  constexpr double kFarthest = 25;  // log-odds: a level of 1e-11
+  return std::clamp(kept + rate * (level - (truth_below ? 1 : 0)) / (level * (1 - level)), -kFarthest, kFarthest);
+}
+
+double adapted_level(double level, double kept) noexcept {
+  if (kept == 0 || level == 0.5) return level;
+  const double moved = 1 / (1 + (1 - level) / level * std::exp(-kept));
+  return level < 0.5 ? std::min(moved, 0.5) : std::clamp(moved, 0.5, 1 - 1e-12);
 }
 
 CalibrationFit::CalibrationFit(std::vector<double> levels, std::size_t horizon, std::size_t targets)

@@ -15,9 +15,12 @@ namespace kizzasi {
 double corrected_quantile(const Calibration& calibration, std::size_t step, std::size_t target, double level, double median,
                           double quantile) noexcept;
 
-// The level at which a stream now looks for the quantile `level`, after adaptive conformal inference has added `addition` to it: it stays
-// on its side of the median and at most as far out as 0.0005 (or as `level` itself). Thread: any. Real-time: yes.
-double adapted_level(double level, double addition) noexcept;
+// Adaptive conformal inference (Gibbs and Candes 2021, equation 2) for one quantile, with the level's log-odds in place of the level, so
+// that it can go as far out as the data ask and never leaves (0, 1): to first order the level moves by rate * (level - [truth <=
+// quantile]). What to keep for the next step, given what was kept so far (0 at the start). Thread: any. Real-time: yes.
+double adapted(double kept, double rate, double level, bool truth_below) noexcept;
+// The level at which to look for the quantile `level` now; it stays on its side of the median.
+double adapted_level(double level, double kept) noexcept;
 
 // Learns a calibration from forecasts on data that training never saw (the order of calls does not matter).
 //   shift    the level's conformal quantile of truth - quantile

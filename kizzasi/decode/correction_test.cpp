@@ -96,6 +96,26 @@ TEST(Correction, InterpolatesBetweenLevelsAndHoldsBeyondThem) {
   EXPECT_DOUBLE_EQ(corrected_quantile({}, 5, 0, 0.99, 0, 1), 1);
 }
 
+TEST(Correction, AdaptedLevelsStayOnTheirSideAndInside) {
+  for (const double level : {0.001, 0.1, 0.5, 0.9, 0.999}) {
+    EXPECT_EQ(adapted_level(level, 0), level);
+    double kept = 0, low = 0, high = 0;
+    for (int i = 0; i < 5000; ++i) low = adapted(low, 0.05, level, true), high = adapted(high, 0.05, level, false);
+    for (kept = low; kept <= high; kept += 0.1) {
+      const double now = adapted_level(level, kept);
+      EXPECT_GT(now, 0);
+      EXPECT_LT(now, 1);
+      EXPECT_TRUE(level == 0.5 ? now == 0.5 : (now <= 0.5) == (level < 0.5) || now == 0.5) << level << " " << kept;
+    }
+    // To first order the level moves by rate * (level - miss).
+    const double up = adapted(0, 1e-6, level, false), down = adapted(0, 1e-6, level, true);
+    if (level != 0.5) {
+      EXPECT_NEAR((adapted_level(level, up) - level) / 1e-6, level, 1e-3);
+      EXPECT_NEAR((adapted_level(level, down) - level) / 1e-6, level - 1, 1e-3);
+    }
+  }
+}
+
 TEST(Correction, TooFewForecastsStayFiniteAndBrokenOnesAreLeftOut) {
   CalibrationFit fit({0.001, 0.999}, 1, 1);
   fit.add(0, 0, 0, std::vector<double>{-1, 1}, 5);

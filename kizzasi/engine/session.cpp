@@ -188,11 +188,11 @@ bool Session::arrive(std::int64_t& time_ns) noexcept {
   } else {
     for (std::int64_t i = 1; i < steps; ++i) enter_missing(later(grid, i * step));
   }
-  // Jitter stays around the grid; a jump moves it.
-  const bool on_grid = clock[0] == 1 && steps == 1 && time_ns >= later(grid, step / 2);
+  // The grid follows a clock that drifts, not its jitter; a gap moves it.
+  const bool follows = clock[0] == 1 && steps == 1;
   clock[0] = 1;
   clock[1] = static_cast<std::uint64_t>(time_ns);
-  clock[2] = static_cast<std::uint64_t>(on_grid ? later(grid, step) : time_ns);
+  clock[2] = static_cast<std::uint64_t>(follows ? later(later(grid, step), (time_ns - later(grid, step)) / 8) : time_ns);
   return true;
 }
 
@@ -240,8 +240,7 @@ void Session::enter_missing(std::int64_t time_ns) noexcept {
   ++counts()[kCountGapFrames];
 }
 
-// Adaptive conformal inference (Gibbs and Candes 2021, equation 2) for each quantile: a level that the truth falls below too often goes
-// down, one that it falls below too seldom goes up.
+// Each quantile's level moves towards where the truth says it should be.
 void Session::learn() noexcept {
   const Predictor& p = *predictor_;
   const std::size_t levels = p.levels().size();
@@ -253,8 +252,8 @@ void Session::learn() noexcept {
     for (std::size_t l = 0; l < levels; ++l) {
       const double quantile = expected[t * levels + l];
       if (std::isnan(truth) || std::isnan(quantile)) continue;
-      double& addition = added[t * levels + l];
-      addition = std::clamp(addition + rate * (p.levels()[l] - (truth <= quantile ? 1 : 0)), -0.5, 0.5);
+      double& kept = added[t * levels + l];
+      kept = adapted(kept, rate, p.levels()[l], truth <= quantile);
     }
   }
   std::ranges::fill(expected, kNan);
