@@ -78,7 +78,9 @@ Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, Predict
   std::vector<ConstraintText> constraints;
   if (options.model_constraints) constraints = file.constraints;
   constraints.insert(constraints.end(), options.constraints.begin(), options.constraints.end());
-  auto guard = compile_guard(file.schema, constraints, options.grid);
+  std::vector<double> scale;
+  for (std::size_t c = 0; c < file.normalizer.channels(); ++c) scale.push_back(file.normalizer.scale(c));
+  auto guard = compile_guard(file.schema, constraints, options.grid, scale);
   if (!guard) return fail(guard.error());
 
   std::shared_ptr<Predictor> made(new Predictor(std::move(file), std::move(options), std::move(*model), std::move(*family)));

@@ -137,23 +137,25 @@ void Rollout::predict_block(const Path& path, std::size_t first, std::size_t cou
   }
 }
 
+// What is known of a channel (by its place in the model's order) that is not predicted, at a step ahead; NaN: nothing.
+double Rollout::given(std::size_t step, std::size_t place) const noexcept {
+  const Predictor& p = predictor_;
+  const ChannelCounts counts = p.counts();
+  if (const std::size_t first = counts.targets + counts.observed; place >= first) {
+    const std::size_t at = step * counts.known + place - first;
+    return at < request_.known.size() ? request_.known[at] : kNan;
+  }
+  if (request_.observed_plan == ObservedPlan::kHold)
+    return state_field<double>(state_, p.layout().measured_at, p.channels())[p.order()[place]];
+  const std::size_t at = step * counts.observed + place - counts.targets;
+  return request_.observed_plan == ObservedPlan::kGiven && at < request_.observed.size() ? request_.observed[at] : kNan;
+}
+
 // The emitted values of a step become the frame that the model sees next.
 void Rollout::feed(Path& path, std::size_t step, std::span<const double> values) {
   const Predictor& p = predictor_;
-  const ChannelCounts counts = p.counts();
-  const auto last = state_field<double>(state_, p.layout().measured_at, p.channels());
   for (std::size_t i = 0; i < p.channels(); ++i) {
-    const std::size_t channel = p.order()[i];
-    double value = kNan;
-    if (i < counts.targets) {
-      value = values[i];
-    } else if (i < counts.targets + counts.observed) {
-      value =
-          request_.observed_plan == ObservedPlan::kGiven ? request_.observed[step * counts.observed + i - counts.targets] : last[channel];
-    } else if (const std::size_t at = step * counts.known + i - counts.targets - counts.observed; at < request_.known.size()) {
-      value = request_.known[at];
-    }
-    row_[i] = p.file().normalizer.normalise(value, channel);
+    row_[i] = p.file().normalizer.normalise(i < values.size() ? values[i] : given(step, i), p.order()[i]);
     if (!std::isfinite(row_[i])) row_[i] = std::numeric_limits<float>::quiet_NaN();
   }
   p.model().push(path.model, row_, 1.0f, scratch_);
@@ -161,8 +163,7 @@ void Rollout::feed(Path& path, std::size_t step, std::span<const double> values)
 
 GuardStatus Rollout::constrain(Path& path, std::size_t step, std::span<double> values) {
   const FloatEnv exact(Denormals::kKeep);
-  std::ranges::fill(frame_, kNan);
-  for (std::size_t t = 0; t < values.size(); ++t) frame_[predictor_.order()[t]] = values[t];
+  for (std::size_t i = 0; i < frame_.size(); ++i) frame_[predictor_.order()[i]] = i < values.size() ? values[i] : given(step, i);
   const GuardStatus status = predictor_.guard().propose(path.guard, time_of(step), frame_, report_, guard_scratch_);
   if (status == GuardStatus::kRejected) return status;
   predictor_.guard().accept(path.guard, time_of(step), no_measurement_, frame_);

@@ -42,6 +42,7 @@ class Rollout {
   std::int64_t time_of(std::size_t step) const noexcept;
   void predict_block(const Path& path, std::size_t first, std::size_t count);
   std::span<const double> member(std::size_t step_in_block, std::size_t target) const noexcept;
+  double given(std::size_t step, std::size_t channel_in_order) const noexcept;
   void feed(Path& path, std::size_t step, std::span<const double> values);
   GuardStatus constrain(Path& path, std::size_t step, std::span<double> values);
   double quantile(std::size_t step, std::size_t step_in_block, std::size_t target, double level, double median) const;

@@ -372,15 +372,17 @@ void Session::predict(std::int64_t time_ns, std::span<const double> known_next) 
     std::ranges::fill(numbers(p.layout().expected_at, p.targets() * levels), kNan);
   }
   const FloatEnv exact(Denormals::kKeep);
-  constrain(time_ns, finite);
+  constrain(time_ns, known_next, finite);
 }
 
 // The last stage: value and quantiles into their limits.
-void Session::constrain(std::int64_t time_ns, bool finite) noexcept {
+void Session::constrain(std::int64_t time_ns, std::span<const double> known_next, bool finite) noexcept {
   const Predictor& p = *predictor_;
   const std::size_t targets = p.targets(), levels = p.levels().size();
   std::ranges::fill(emitted_, kNan);
   for (std::size_t t = 0; t < targets; ++t) emitted_[p.order()[t]] = raw_[t];
+  const std::size_t known = std::min(p.counts().known, known_next.size());
+  for (std::size_t k = 0; k < known; ++k) emitted_[p.order()[p.channels() - p.counts().known + k]] = known_next[k];
   const GuardStatus status = p.guard().propose(guard_state(), time_ns, emitted_, guard_report_, guard_scratch_);
   if (status == GuardStatus::kRejected) {
     std::ranges::copy(before_, state_.begin());

@@ -94,7 +94,7 @@ class Session {
   void push() noexcept;
   void predict(std::int64_t time_ns, std::span<const double> known_next) noexcept;
   bool decode(std::span<const double> known_next) noexcept;
-  void constrain(std::int64_t time_ns, bool finite) noexcept;
+  void constrain(std::int64_t time_ns, std::span<const double> known_next, bool finite) noexcept;
 
   // Shared: sessions of one predictor live independently of each other and of whoever loaded it.
   std::shared_ptr<const Predictor> predictor_;
