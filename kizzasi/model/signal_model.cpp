@@ -1,6 +1,7 @@
 #include "kizzasi/model/signal_model.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -144,6 +145,40 @@ void SignalModel::push_rows(std::span<std::byte> state, kernels::MatrixView fram
   }
 }
 
+void SignalModel::Parts::shortcut(std::span<const float> recent_past, std::span<const float> ahead, std::size_t first, std::size_t count,
+                                  std::span<float> all, std::span<float> location) const noexcept {
+  const SignalShape& s = shape;
+  const std::size_t features = s.slots() + s.known, n = count * s.targets;
+  if (!s.has_shortcut) {
+    std::fill_n(location.begin(), n, 0.0f);
+    return;
+  }
+  // One step alone reads only its own weights; otherwise all are computed, and those asked for are taken.
+  const bool one = first == 0 && count == 1;
+  const auto bias = std::span<const float>(shortcut_bias).first(one ? s.targets : s.horizon * s.targets);
+  kernels::linear(one ? recent_first : recent_all, {recent_past.data(), 1, recent_past.size()}, bias, {all.data(), 1, bias.size()});
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t at = first * s.targets + i, step = i / s.targets, target = i % s.targets;
+    float sum = all[at];
+    for (std::size_t k = 0; k < s.seasons; ++k) sum += shortcut_slots[at * s.seasons + k] * ahead[step * features + k * s.past() + target];
+    for (std::size_t f = 0; f < s.known; ++f) sum += shortcut_known[at * s.known + f] * ahead[step * features + s.slots() + f];
+    location[i] = sum;
+  }
+}
+
+void SignalModel::locate(const SignalBatch& batch, std::span<float> location, std::span<float> scale) const {
+  const Parts& p = *parts_;
+  const SignalShape& s = p.shape;
+  const std::size_t n = batch.windows * batch.origins, recent = s.recent * s.past(), ahead = s.horizon * (s.slots() + s.known);
+  const std::size_t outputs = s.horizon * s.targets;
+  std::vector<float> all(outputs);
+  for (std::size_t i = 0; i < n; ++i) {
+    p.shortcut(std::span(batch.recent).subspan(i * recent, recent), std::span(batch.ahead).subspan(i * ahead, ahead), 0, s.horizon, all,
+               location.subspan(i * outputs, outputs));
+  }
+  std::copy(p.head_scale.begin(), p.head_scale.end(), scale.begin());
+}
+
 void SignalModel::predict(std::span<const std::byte> state, std::span<const float> known, std::size_t first, std::size_t count,
                           std::span<float> params, std::span<float> anchor, std::span<float> spread,
                           std::span<float> scratch) const noexcept {
@@ -154,12 +189,11 @@ void SignalModel::predict(std::span<const std::byte> state, std::span<const floa
   Scratch take(scratch);
   const std::size_t features = s.slots() + s.known;
   const auto lane_anchor = take.take(s.inputs()), lane_spread = take.take(s.inputs());
-  const auto recent = take.take(s.recent * s.past()), location = take.take(s.horizon * s.targets);
+  const auto recent = take.take(s.recent * s.past()), all = take.take(s.horizon * s.targets), location = take.take(s.horizon * s.targets);
   const auto slots = take.take(s.horizon * features);
   const auto context = take.take(s.decoder), u = take.take(s.horizon * s.decoder), v = take.take(s.horizon * s.decoder);
   const auto decoded = take.take(s.horizon * s.outputs());
   const auto hidden = take.take(s.d_model);
-  const auto [low, high] = location_parameters(p.config.head);
 
   for (std::size_t lane = 0; lane < s.lanes; ++lane) {
     std::fill(lane_anchor.begin(), lane_anchor.end(), 0.0f);
@@ -210,30 +244,14 @@ void SignalModel::predict(std::span<const std::byte> state, std::span<const floa
     }
     for (std::size_t j = 0; j < count * s.outputs(); ++j) decoded[j] += p.head_bias[first * s.outputs() + j];
 
-    if (s.has_shortcut) {
-      recent_input(s, past, lane, lane_anchor, lane_spread, recent);
-      const bool one = first == 0 && count == 1;
-      const auto bias = std::span<const float>(p.shortcut_bias).first(one ? s.targets : s.horizon * s.targets);
-      const std::size_t outputs = bias.size();
-      kernels::linear(one ? p.recent_first : p.recent_all, {recent.data(), 1, recent.size()}, bias, {location.data(), 1, outputs});
-      for (std::size_t h = 0; h < count; ++h) {
-        for (std::size_t o = 0; o < s.targets; ++o) {
-          const std::size_t at = (first + h) * s.targets + o;
-          float sum = location[at];
-          for (std::size_t k = 0; k < s.seasons; ++k) sum += p.shortcut_slots[at * s.seasons + k] * slots[h * features + k * s.past() + o];
-          for (std::size_t f = 0; f < s.known; ++f) sum += p.shortcut_known[at * s.known + f] * slots[h * features + s.slots() + f];
-          for (std::size_t q = low; q < high; ++q) decoded[h * s.outputs() + o * s.parameters + q] += sum;
-        }
-      }
-    }
-
-    for (std::size_t o = 0; o < s.targets; ++o) {
-      const std::size_t target = s.lanes == 1 ? o : lane;
-      anchor[target] = lane_anchor[o];
-      spread[target] = lane_spread[o];
-      for (std::size_t h = 0; h < count; ++h) {
-        std::copy_n(decoded.data() + h * s.outputs() + o * s.parameters, s.parameters,
-                    params.data() + (h * p.counts.targets + target) * s.parameters);
+    recent_input(s, past, lane, lane_anchor, lane_spread, recent);
+    p.shortcut(recent, slots, first, count, all, location);
+    for (std::size_t h = 0; h < count; ++h) {
+      for (std::size_t o = 0; o < s.targets; ++o) {
+        const std::size_t target = s.lanes == 1 ? o : lane, at = h * p.counts.targets + target;
+        anchor[at] = location[h * s.targets + o] * lane_spread[o] + lane_anchor[o];
+        spread[at] = p.head_scale[(first + h) * s.targets + o] * lane_spread[o];
+        std::copy_n(decoded.data() + h * s.outputs() + o * s.parameters, s.parameters, params.data() + at * s.parameters);
       }
     }
   }

@@ -1,9 +1,11 @@
 // The predictor: frames in, parameters of the next steps' distributions out.
 //
+//   the recent past, the same slots, known-future channels ---> short-cut (linear) ---> location of each step ahead
 //   frame -> [values, missing flags] -> patch -> embed -> backbone -> c --.
-//   the same slot of the last seasons, known-future channels -------------+-> decoder (small network, one pass a step ahead) -.
-//   the recent past, the same slots, known-future channels ---> short-cut (linear) -------------------------------------------+->
-//   parameters
+//   the same slot of the last seasons, known-future channels -------------+-> decoder (small network, one pass a step ahead) -> parameters
+//
+// The short-cut is solved in closed form and then stands still; backbone and decoder learn what it leaves, each step ahead in units of the
+// short-cut's own error there, so that near and far steps weigh the same.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +24,10 @@ namespace kizzasi {
 // One batch of training windows. n = windows * origins; every window has its origins at the same rows.
 struct SignalBatch {
   std::size_t windows = 0, origins = 0;
-  std::vector<float> inputs;        // (windows, rows, vector)
-  std::vector<std::size_t> rows;    // (origins) rows of a window after which a forecast is made
-  std::vector<float> recent;        // (n, recent * past)
-  std::vector<float> slots;         // (n, horizon, seasons * past)
-  std::vector<float> target_slots;  // (n, horizon, targets, seasons): the same numbers as the short-cut wants them
-  std::vector<float> known;         // (n, horizon, known)
+  std::vector<float> inputs;      // (windows, rows, vector)
+  std::vector<std::size_t> rows;  // (origins) rows of a window after which a forecast is made
+  std::vector<float> recent;      // (n, recent * past)
+  std::vector<float> ahead;       // (n, horizon, slots + known): the same slot of the last seasons, then the known-future channels
 };
 
 // Immutable after load; copies share their weights. Thread: any.
@@ -54,14 +54,17 @@ class SignalModel {
   // The same for many frames (rows, inputs): the bits of push, row by row. Real-time: yes.
   void push_rows(std::span<std::byte> state, kernels::MatrixView frames, float dt, std::span<float> scratch) const noexcept;
 
-  // Parameters for the steps first + 1 .. first + count after the newest frame (first + count <= horizon), in window units:
-  //   normalised = window_value * spread[target] + anchor[target]
-  // known: (horizon, counts.known) normalised future values; NaN: unknown, taken as 0. params: (count, targets, head.parameters()).
-  // anchor, spread: (targets). The state is read only. The cost does not depend on history. Real-time: yes.
+  // Parameters for the steps first + 1 .. first + count after the newest frame (first + count <= horizon):
+  //   normalised = value * spread + anchor
+  // known: (horizon, counts.known) normalised future values; NaN: unknown, taken as 0. params: (count, targets, head.parameters());
+  // anchor, spread: (count, targets). The state is read only. The cost does not depend on history. Real-time: yes.
   void predict(std::span<const std::byte> state, std::span<const float> known, std::size_t first, std::size_t count,
                std::span<float> params, std::span<float> anchor, std::span<float> spread, std::span<float> scratch) const noexcept;
 
-  // Training: (windows * origins, horizon, lane targets, parameters) in window units.
+  // Training: the location and scale, in window units, that parameters are relative to: location (windows * origins, horizon, lane
+  // targets), scale (horizon, lane targets).
+  void locate(const SignalBatch& batch, std::span<float> location, std::span<float> scale) const;
+  // Training: (windows * origins, horizon, lane targets, parameters), relative to location and scale.
   template <typename T>
   autograd::Var<T> forward(autograd::Tape<T>& tape, const WeightVars<T>& weights, const SignalBatch& batch) const;
 

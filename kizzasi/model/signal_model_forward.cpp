@@ -55,14 +55,7 @@ Var<T> SignalModel::forward(Tape<T>& tape, const WeightVars<T>& weights, const S
     std::vector<std::size_t> repeated(n * s.horizon);
     for (std::size_t i = 0; i < repeated.size(); ++i) repeated[i] = i / s.horizon;
     Var<T> u = reshape(gather(context, repeated), {n, s.horizon, s.decoder});
-    if (features > 0) {
-      std::vector<float> joined(n * s.horizon * features);
-      for (std::size_t i = 0; i < n * s.horizon; ++i) {
-        std::copy_n(batch.slots.data() + i * s.slots(), s.slots(), joined.data() + i * features);
-        std::copy_n(batch.known.data() + i * s.known, s.known, joined.data() + i * features + s.slots());
-      }
-      u = add(u, linear(constant(tape, {n, s.horizon, features}, joined), weights.at("decoder.slots.weight")));
-    }
+    if (features > 0) u = add(u, linear(constant(tape, {n, s.horizon, features}, batch.ahead), weights.at("decoder.slots.weight")));
     u = silu(add(u, weights.at("decoder.step.weight")));
     const Var<T> v = add(silu(linear(u, weights.at("decoder.mix.weight"), weights.at("decoder.mix.bias"))), u);
     const Var<T> decoded = linear(v, weights.at("decoder.out.weight"));
@@ -71,38 +64,7 @@ Var<T> SignalModel::forward(Tape<T>& tape, const WeightVars<T>& weights, const S
     const std::vector<float> nothing(n * s.horizon * s.outputs(), 0.0f);
     out = add(constant(tape, {n, s.horizon * s.outputs()}, nothing), table);
   }
-  out = reshape(out, {n, s.horizon, s.targets, s.parameters});
-  if (!s.has_shortcut) return out;
-
-  Var<T> location;  // (n, horizon * targets)
-  const Var<T> bias = reshape(weights.at("shortcut.bias"), {s.horizon * s.targets});
-  if (s.recent > 0) {
-    location = linear(constant(tape, {n, s.recent * s.past()}, batch.recent), weights.at("shortcut.recent.weight"), bias);
-  } else {
-    const std::vector<float> nothing(n * s.horizon * s.targets, 0.0f);
-    location = add(constant(tape, {n, s.horizon * s.targets}, nothing), bias);
-  }
-  if (s.seasons > 0) {
-    const Var<T> slots = constant(tape, {n, s.horizon * s.targets, s.seasons}, batch.target_slots);
-    location = add(location, sum_last(mul(slots, reshape(weights.at("shortcut.slots.weight"), {s.horizon * s.targets, s.seasons}))));
-  }
-  if (s.known > 0) {
-    // known (n, horizon, known) times weight (horizon, targets, known): each target reads its own copy.
-    std::vector<float> copies(n * s.horizon * s.targets * s.known);
-    for (std::size_t i = 0; i < n * s.horizon * s.targets; ++i) {
-      std::copy_n(batch.known.data() + i / s.targets * s.known, s.known, copies.data() + i * s.known);
-    }
-    const Var<T> known = constant(tape, {n, s.horizon * s.targets, s.known}, copies);
-    location = add(location, sum_last(mul(known, reshape(weights.at("shortcut.known.weight"), {s.horizon * s.targets, s.known}))));
-  }
-
-  const auto [low, high] = location_parameters(p.config.head);
-  std::vector<Var<T>> pieces;
-  const Var<T> shift = reshape(location, {n, s.horizon, s.targets, 1});
-  if (low > 0) pieces.push_back(slice(out, 3, 0, low));
-  for (std::size_t q = low; q < high; ++q) pieces.push_back(add(slice(out, 3, q, q + 1), shift));
-  if (high < s.parameters) pieces.push_back(slice(out, 3, high, s.parameters));
-  return pieces.size() == 1 ? pieces[0] : concat(std::span<const Var<T>>(pieces), 3);
+  return reshape(out, {n, s.horizon, s.targets, s.parameters});
 }
 
 template Var<float> SignalModel::forward(Tape<float>&, const WeightVars<float>&, const SignalBatch&) const;

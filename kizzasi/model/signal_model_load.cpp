@@ -16,6 +16,7 @@ constexpr const char* kBackbone = "backbone.";
 std::vector<std::pair<std::string, Shape>> shapes_around(const SignalShape& s) {
   std::vector<std::pair<std::string, Shape>> list;
   list.emplace_back("head.bias", Shape{s.horizon, s.outputs()});
+  list.emplace_back("head.scale", Shape{s.horizon, s.targets});
   if (s.has_backbone) {
     list.emplace_back("embed.weight", Shape{s.d_model, s.vector()});
     list.emplace_back("embed.bias", Shape{s.d_model});
@@ -82,6 +83,7 @@ NamedTensors SignalModel::initial_weights(const ModelConfig& config, ChannelCoun
       for (float& w : tensor.values) w = static_cast<float>(own.uniform(-bound, bound));
     }
     if (name == "head.bias") start_head(config.head, tensor.values, s.parameters);
+    if (name == "head.scale") std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
     weights.emplace(name, std::move(tensor));
   }
   if (s.has_backbone) {
@@ -141,6 +143,10 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
     return kernels::PackedWeight::pack(found->second.values, shape[0], shape[1]);
   };
   p->head_bias = values("head.bias");
+  p->head_scale = values("head.scale");
+  if (!std::all_of(p->head_scale.begin(), p->head_scale.end(), [](float x) { return x > 0 && std::isfinite(x); })) {
+    return fail({Fault::kBroken, "tensor 'head.scale' holds a number that is no positive one", "model weights", "positive numbers", ""});
+  }
   p->embed = packed("embed.weight");
   p->embed_bias = values("embed.bias");
   p->decoder_context = packed("decoder.context.weight");
@@ -192,7 +198,7 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
     predict = pad(window_rows * s.vector()) + 2 * pad(window_rows * s.d_model) + pad(p->backbone->layout().bytes() / sizeof(float) + 16) +
               (s.windowed ? p->backbone->scratch_floats(window_rows) : 0);
   }
-  predict += 2 * pad(s.inputs()) + pad(s.recent * s.past()) + pad(s.horizon * s.targets) + pad(s.horizon * features) + pad(s.decoder) +
+  predict += 2 * pad(s.inputs()) + pad(s.recent * s.past()) + 2 * pad(s.horizon * s.targets) + pad(s.horizon * features) + pad(s.decoder) +
              2 * pad(s.horizon * s.decoder) + pad(s.horizon * s.outputs()) + pad(s.d_model);
   p->scratch = std::max(push, predict) + 64;
 

@@ -33,20 +33,18 @@ struct SignalModel::Parts {
   std::vector<float> shortcut_known;   // (horizon, targets, known)
   std::vector<float> shortcut_bias;    // (horizon, targets)
   std::vector<float> head_bias;        // (horizon, outputs)
+  std::vector<float> head_scale;       // (horizon, targets)
 
   StateLayout layout;
   std::size_t hidden_at = 0, values_at = 0, missing_at = 0, frames_at = 0;  // offsets of the state's fields
   std::size_t lane_stride = 0;  // bytes from one lane's backbone state to the next; the first stands at 0
   std::size_t ring = 1;         // frames
   std::size_t scratch = 0, weights = 0, weight_bytes = 0;
-};
 
-// Which of one value's parameters move with the short-cut: the location, or every mean of a mixture.
-inline std::pair<std::size_t, std::size_t> location_parameters(const HeadConfig& head) {
-  if (head.which() != HeadKind::kMixture) return {0, 1};
-  const auto k = static_cast<std::size_t>(head.components);
-  return {k, 2 * k};
-}
+  // location (count, targets of the lane) of the steps from `first`: recent (recent * past), slots (count, slots + known).
+  void shortcut(std::span<const float> recent, std::span<const float> slots, std::size_t first, std::size_t count, std::span<float> all,
+                std::span<float> location) const noexcept;
+};
 
 inline constexpr std::size_t kRunRows = 64;  // rows that push_rows takes through the backbone at once
 

@@ -15,8 +15,7 @@ constexpr const char* kKey = "kizzasi_checkpoint";
 template <typename C>
 auto parts(C& checkpoint) {
   return std::array{std::pair{"weights.", &checkpoint.weights}, std::pair{"average.", &checkpoint.average},
-                    std::pair{"best.", &checkpoint.best}, std::pair{"optimizer.", &checkpoint.optimizer},
-                    std::pair{"shortcut_optimizer.", &checkpoint.shortcut_optimizer}};
+                    std::pair{"best.", &checkpoint.best}, std::pair{"optimizer.", &checkpoint.optimizer}};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace kizzasi {
 
-// One safetensors file; tensors of the parts below under "weights.", "average.", "best.", "optimizer." and "shortcut_optimizer.".
+// One safetensors file; tensors of the parts below under "weights.", "average.", "best." and "optimizer.".
 struct Checkpoint {
   std::int64_t step = 0;
   double best_validation = 0;  // of `best`
@@ -18,7 +18,7 @@ struct Checkpoint {
   std::int64_t validated = 0;  // step of the last validation
   Json settings;               // what must be equal for a resumed run to be the same run: configurations, data hash
   Json progress;               // the history so far
-  NamedTensors weights, average, best, optimizer, shortcut_optimizer;
+  NamedTensors weights, average, best, optimizer;
 };
 
 // Replaced at once: a reader finds the old file or the new one.

@@ -61,9 +61,8 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
   for (const std::size_t back : rows_back) batch.rows.push_back(s.rows() - 1 - back / s.patch);
   batch.inputs.assign(s.has_backbone ? windows.size() * s.rows() * s.vector() : 0, 0.0f);
   batch.recent.resize(n * s.recent * past_channels);
-  batch.slots.resize(n * s.horizon * s.slots());
-  batch.target_slots.resize(s.has_shortcut ? n * s.horizon * s.targets * s.seasons : 0);
-  batch.known.resize(n * s.horizon * s.known);
+  const std::size_t features = s.slots() + s.known;
+  batch.ahead.resize(n * s.horizon * features);
   answers.values.assign(n * s.horizon * s.targets, 0.0f);
   answers.weight.assign(answers.values.size(), 0.0f);
   answers.anchor.resize(n * s.targets);
@@ -93,19 +92,12 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
                    std::span(batch.recent).subspan(i * s.recent * past_channels, s.recent * past_channels));
       for (std::size_t h = 0; h < s.horizon; ++h) {
         const std::size_t step = i * s.horizon + h, answer = newest + 1 + h;
-        const auto slots = std::span(batch.slots).subspan(step * s.slots(), s.slots());
-        slot_input(s, past, window.lane, h + 1, anchor, spread, slots);
-        if (s.has_shortcut) {
-          for (std::size_t o = 0; o < s.targets; ++o) {
-            for (std::size_t k = 0; k < s.seasons; ++k) {
-              batch.target_slots[(step * s.targets + o) * s.seasons + k] = slots[k * past_channels + o];
-            }
-          }
-        }
+        const auto ahead = std::span(batch.ahead).subspan(step * features, features);
+        slot_input(s, past, window.lane, h + 1, anchor, spread, ahead.first(s.slots()));
         const bool there = answer < rows.rows;
         for (std::size_t f = 0; f < s.known; ++f) {
           const float value = there ? rows.values[answer * inputs_ + s.channel(window.lane, past_channels + f)] : NAN;
-          batch.known[step * s.known + f] = std::isnan(value) ? 0.0f : value;
+          ahead[s.slots() + f] = std::isnan(value) ? 0.0f : value;
         }
         if (!there || answer < range.first || answer >= range.last) continue;
         for (std::size_t o = 0; o < s.targets; ++o) {

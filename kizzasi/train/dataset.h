@@ -24,9 +24,9 @@ struct RowRange {
   std::size_t first = 0, last = 0;
 };
 
-// Answers beside a batch, in window units: (n, horizon, targets of a lane), NaN where the target is missing.
+// Answers beside a batch, in window units.
 struct Answers {
-  std::vector<float> values;
+  std::vector<float> values;          // (n, horizon, targets of a lane)
   std::vector<float> weight;          // 1, or 0 where the target is missing (its value is then 0)
   std::vector<float> anchor, spread;  // (n, targets): normalised = value * spread + anchor
 };

@@ -49,7 +49,8 @@ NamedTensors random_weights(const Case& c, Rng& rng) {
   NamedTensors weights = SignalModel::initial_weights(c.config, c.counts, rng);
   for (auto& [name, tensor] : weights) {
     if (name.starts_with("backbone.")) continue;  // what keeps a backbone stable stays as it starts
-    for (float& w : tensor.values) w += static_cast<float>(0.3 * rng.normal());
+    const bool positive = name == "head.scale";
+    for (float& w : tensor.values) w = positive ? static_cast<float>(rng.uniform(0.1, 2)) : w + static_cast<float>(0.3 * rng.normal());
   }
   return weights;
 }
@@ -110,6 +111,8 @@ TEST(Dataset, TrainingSeesWhatASessionSeesAndForwardEqualsPredict) {
     data.fill(windows, here, ranges, batch, answers);
     autograd::Tape<double> tape;
     const auto trained = model->forward(tape, leaves(tape, weights), batch).value();
+    std::vector<float> location(answers.values.size()), scale(s.horizon * s.targets);
+    model->locate(batch, location, scale);
 
     std::vector<std::byte> state(model->layout().bytes());
     std::vector<float> scratch(model->scratch_floats());
@@ -126,7 +129,8 @@ TEST(Dataset, TrainingSeesWhatASessionSeesAndForwardEqualsPredict) {
         known[h * s.known + f] = normalizer->normalise(series.at(newest + 1 + h, channel), channel);
       }
     }
-    std::vector<float> params(s.horizon * c.counts.targets * s.parameters), anchor(c.counts.targets), spread(c.counts.targets);
+    std::vector<float> params(s.horizon * c.counts.targets * s.parameters), anchor(s.horizon * c.counts.targets),
+        spread(s.horizon * c.counts.targets);
     model->predict(state, known, 0, s.horizon, params, anchor, spread, scratch);
     float largest = 1;
     for (const float p : params) largest = std::max(largest, std::abs(p));
@@ -134,8 +138,9 @@ TEST(Dataset, TrainingSeesWhatASessionSeesAndForwardEqualsPredict) {
       for (std::size_t h = 0; h < s.horizon; ++h) {
         for (std::size_t o = 0; o < s.targets; ++o) {
           const std::size_t target = s.lanes == 1 ? o : lane;
-          EXPECT_EQ(answers.anchor[lane * s.targets + o], anchor[target]);
-          EXPECT_EQ(answers.spread[lane * s.targets + o], spread[target]);
+          const float own = answers.spread[lane * s.targets + o], at = location[(lane * s.horizon + h) * s.targets + o];
+          EXPECT_EQ(at * own + answers.anchor[lane * s.targets + o], anchor[h * c.counts.targets + target]);
+          EXPECT_EQ(scale[h * s.targets + o] * own, spread[h * c.counts.targets + target]);
           for (std::size_t q = 0; q < s.parameters; ++q) {
             const double expected = trained[((lane * s.horizon + h) * s.targets + o) * s.parameters + q];
             ASSERT_NEAR(params[(h * c.counts.targets + target) * s.parameters + q], expected, 2e-5 * largest);

@@ -16,6 +16,7 @@ constexpr std::size_t kShards = 8;          // fixed, and summed in order, so th
 constexpr std::size_t kRowsAtOnce = 8;      // rows whose products are added to the moments together
 constexpr std::size_t kOutputsAtOnce = 16;  // outputs solved together
 constexpr std::size_t kWindowsAtOnce = 256;
+constexpr std::size_t kResidualWindows = 4000;
 constexpr std::size_t kMostWindows = 60'000;
 constexpr std::array<double, 10> kLambdas{1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
 
@@ -64,10 +65,10 @@ void accumulate(std::span<const double> x, std::size_t width, std::size_t rows, 
 
 // One output's own features: (seasons) of its target, then (known) of its step.
 void own_features(const SignalShape& s, const SignalBatch& batch, std::size_t window, std::size_t output, std::span<double> out) {
-  const std::size_t step = window * s.horizon + output / s.targets;
-  const float* slots = batch.target_slots.data() + (window * s.horizon * s.targets + output) * s.seasons;
-  std::copy_n(slots, s.seasons, out.begin());
-  std::copy_n(batch.known.data() + step * s.known, s.known, out.begin() + static_cast<std::ptrdiff_t>(s.seasons));
+  const std::size_t features = s.slots() + s.known;
+  const float* ahead = batch.ahead.data() + (window * s.horizon + output / s.targets) * features;
+  for (std::size_t k = 0; k < s.seasons; ++k) out[k] = ahead[k * s.past() + output % s.targets];
+  std::copy_n(ahead + s.slots(), s.known, out.begin() + static_cast<std::ptrdiff_t>(s.seasons));
 }
 
 void common_features(const SignalShape& s, const SignalBatch& batch, std::size_t window, std::span<double> out) {
@@ -229,8 +230,12 @@ double error(const Moments& m, const Solution& w) {
 
 float inverse_softplus(double y) { return static_cast<float>(y > 20 ? y : std::log(std::expm1(std::max(y, 1e-4)))); }
 
-// The spread of one output's training residuals as the head's parameters; returns the shift of its location.
-double set_head(const HeadConfig& head, std::vector<double>& residuals, std::span<float> parameters) {
+// The training residuals of one output as the scale of its head and the start of the parameters in that unit.
+float set_head(const HeadConfig& head, std::vector<double>& residuals, std::span<float> parameters) {
+  double square = 0;
+  for (const double r : residuals) square += r * r;
+  const double scale = std::max(std::sqrt(square / static_cast<double>(residuals.size())), 1e-6);
+  for (double& r : residuals) r /= scale;
   std::sort(residuals.begin(), residuals.end());
   const auto at = [&](double p) {
     const double place = p * static_cast<double>(residuals.size() - 1);
@@ -238,41 +243,75 @@ double set_head(const HeadConfig& head, std::vector<double>& residuals, std::spa
     const double next = residuals[std::min(i + 1, residuals.size() - 1)];
     return residuals[i] + (place - static_cast<double>(i)) * (next - residuals[i]);
   };
-  double square = 0;
-  for (const double r : residuals) square += r * r;
-  const double deviation = std::sqrt(square / static_cast<double>(residuals.size())) + 1e-6;
   switch (head.which()) {
     case HeadKind::kPoint:
-      return 0;
+      parameters[0] = static_cast<float>(at(0.5));
+      break;
     case HeadKind::kGaussian:
-      parameters[1] = inverse_softplus(deviation);
-      return 0;
+      parameters[1] = inverse_softplus(1);
+      break;
     case HeadKind::kStudentT:
-      parameters[1] = inverse_softplus(0.7 * deviation);
-      return 0;
+      parameters[1] = inverse_softplus(0.7);
+      break;
     case HeadKind::kMixture: {
       const std::size_t k = parameters.size() / 3;
       for (std::size_t i = 0; i < k; ++i) {
-        parameters[k + i] = static_cast<float>(deviation * (static_cast<double>(i) - 0.5 * static_cast<double>(k - 1)));
-        parameters[2 * k + i] = inverse_softplus(deviation);
+        parameters[k + i] = static_cast<float>(static_cast<double>(i) - 0.5 * static_cast<double>(k - 1));
+        parameters[2 * k + i] = inverse_softplus(0.7);
       }
-      return 0;
+      break;
     }
     case HeadKind::kQuantiles: {
       const auto middle = static_cast<std::size_t>(std::find(head.levels.begin(), head.levels.end(), 0.5) - head.levels.begin());
-      std::size_t next = 1;
+      std::size_t next = 0;
+      parameters[next++] = static_cast<float>(at(0.5));
       for (std::size_t q = middle + 1; q < head.levels.size(); ++q)
         parameters[next++] = inverse_softplus(at(head.levels[q]) - at(head.levels[q - 1]));
       for (std::size_t q = middle; q-- > 0;) parameters[next++] = inverse_softplus(at(head.levels[q + 1]) - at(head.levels[q]));
-      return at(0.5);
+      break;
     }
   }
-  return 0;
+  return static_cast<float>(scale);
+}
+
+// What is left of the answers of some thousand training windows, output by output.
+std::vector<std::vector<double>> residuals_of(const Dataset& data, const std::vector<RowRange>& train, const Moments& m,
+                                              const Solution& w) {
+  const SignalShape& s = data.shape();
+  std::vector<std::vector<double>> residuals(m.outputs);
+  std::vector<double> x(m.common), own(m.own);
+  SignalBatch batch;
+  Answers answers;
+  const std::array<std::size_t, 1> here{0};
+  for (const RowRange& range : train) {
+    const std::vector<Origin> all = data.origins(range);
+    const std::size_t stride = all.size() * train.size() / kResidualWindows + 1;
+    std::vector<Origin> chosen;
+    for (std::size_t i = 0; i < all.size(); i += stride) chosen.push_back(all[i]);
+    for (std::size_t begin = 0; begin < chosen.size(); begin += kWindowsAtOnce) {
+      const auto windows = std::span(chosen).subspan(begin, std::min(kWindowsAtOnce, chosen.size() - begin));
+      const std::vector<RowRange> bounds(windows.size(), range);
+      data.fill(windows, here, bounds, batch, answers);
+      for (std::size_t i = 0; i < batch.windows; ++i) {
+        if (!complete(s, answers, i)) continue;
+        common_features(s, batch, i, x);
+        for (std::size_t o = 0; o < m.outputs; ++o) {
+          double value = 0;
+          if (s.has_shortcut) {
+            own_features(s, batch, i, o, own);
+            value = dot(w.common.data() + o * m.common, x.data(), m.common) + dot(w.own.data() + o * m.own, own.data(), m.own);
+          }
+          residuals[o].push_back(answers.values[i * m.outputs + o] - value);
+        }
+      }
+    }
+  }
+  return residuals;
 }
 
 }  // namespace
 
-Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& train,
+Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data, const std::vector<RowRange>& train,
                                  const std::vector<RowRange>& validation, NamedTensors& weights, ThreadPool& pool) {
   const SignalShape& s = data.shape();
   const Moments seen = moments(data, train, pool);
@@ -287,62 +326,33 @@ Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, 
   ShortcutFit fit;
   fit.windows = static_cast<std::size_t>(seen.windows);
   Solution best, trial;
-  for (const double lambda : kLambdas) {
-    if (!solve(seen, lambda, pool, trial)) continue;
-    const double mse = error(judge, trial);
-    if (!std::isfinite(mse) || (!best.common.empty() && mse >= fit.validation_mse)) continue;
-    fit.lambda = lambda;
-    fit.validation_mse = mse;
-    std::swap(best, trial);
-  }
-  if (best.common.empty())
-    return fail({Fault::kBadInput, "the short-cut's equations have no finite solution", "training data", "finite values", ""});
-
-  const std::size_t recent = s.recent * s.past();
-  Tensor& bias = weights["shortcut.bias"];
-  for (std::size_t o = 0; o < seen.outputs; ++o) {
-    for (std::size_t i = 0; i < recent; ++i)
-      weights["shortcut.recent.weight"].values[o * recent + i] = static_cast<float>(best.common[o * seen.common + i]);
-    bias.values[o] = static_cast<float>(best.common[o * seen.common + recent]);
-    for (std::size_t i = 0; i < s.seasons; ++i)
-      weights["shortcut.slots.weight"].values[o * s.seasons + i] = static_cast<float>(best.own[o * seen.own + i]);
-    for (std::size_t i = 0; i < s.known; ++i) {
-      weights["shortcut.known.weight"].values[o * s.known + i] = static_cast<float>(best.own[o * seen.own + s.seasons + i]);
+  if (s.has_shortcut) {
+    for (const double lambda : kLambdas) {
+      if (!solve(seen, lambda, pool, trial)) continue;
+      const double mse = error(judge, trial);
+      if (!std::isfinite(mse) || (!best.common.empty() && mse >= fit.validation_mse)) continue;
+      fit.lambda = lambda;
+      fit.validation_mse = mse;
+      std::swap(best, trial);
+    }
+    if (best.common.empty())
+      return fail({Fault::kBadInput, "the short-cut's equations have no finite solution", "training data", "finite values", ""});
+    const std::size_t recent = s.recent * s.past();
+    for (std::size_t o = 0; o < seen.outputs; ++o) {
+      const double* common = best.common.data() + o * seen.common;
+      const double* own = best.own.data() + o * seen.own;
+      for (std::size_t i = 0; i < recent; ++i) weights["shortcut.recent.weight"].values[o * recent + i] = static_cast<float>(common[i]);
+      weights["shortcut.bias"].values[o] = static_cast<float>(common[recent]);
+      for (std::size_t i = 0; i < s.seasons; ++i) weights["shortcut.slots.weight"].values[o * s.seasons + i] = static_cast<float>(own[i]);
+      for (std::size_t i = 0; i < s.known; ++i)
+        weights["shortcut.known.weight"].values[o * s.known + i] = static_cast<float>(own[s.seasons + i]);
     }
   }
-
-  // The residuals of at most some thousand training windows give the spread of each output.
-  std::vector<std::vector<double>> residuals(seen.outputs);
-  std::vector<double> x(seen.common), own(seen.own);
-  for (const RowRange& range : train) {
-    const std::vector<Origin> all = data.origins(range);
-    const std::size_t stride = all.size() * train.size() / 4000 + 1;
-    std::vector<Origin> chosen;
-    for (std::size_t i = 0; i < all.size(); i += stride) chosen.push_back(all[i]);
-    SignalBatch batch;
-    Answers answers;
-    const std::array<std::size_t, 1> here{0};
-    for (std::size_t begin = 0; begin < chosen.size(); begin += kWindowsAtOnce) {
-      const auto windows = std::span(chosen).subspan(begin, std::min(kWindowsAtOnce, chosen.size() - begin));
-      const std::vector<RowRange> bounds(windows.size(), range);
-      data.fill(windows, here, bounds, batch, answers);
-      for (std::size_t w = 0; w < batch.windows; ++w) {
-        if (!complete(s, answers, w)) continue;
-        common_features(s, batch, w, x);
-        for (std::size_t o = 0; o < seen.outputs; ++o) {
-          own_features(s, batch, w, o, own);
-          const double value =
-              dot(best.common.data() + o * seen.common, x.data(), seen.common) + dot(best.own.data() + o * seen.own, own.data(), seen.own);
-          residuals[o].push_back(answers.values[w * seen.outputs + o] - value);
-        }
-      }
-    }
-  }
-  Tensor& head = weights["head.bias"];
+  std::vector<std::vector<double>> residuals = residuals_of(data, train, seen, best);
   for (std::size_t o = 0; o < seen.outputs; ++o) {
     if (residuals[o].empty()) continue;
-    const double shift = set_head(model.config().head, residuals[o], std::span(head.values).subspan(o * s.parameters, s.parameters));
-    bias.values[o] += static_cast<float>(shift);
+    const auto parameters = std::span(weights["head.bias"].values).subspan(o * s.parameters, s.parameters);
+    weights["head.scale"].values[o] = set_head(config.head, residuals[o], parameters);
   }
   return fit;
 }

@@ -17,11 +17,12 @@ struct ShortcutFit {
 };
 
 // Ridge regression of every step ahead and target on its features (recent past, same slots, known future, and a constant that is not
-// penalised), sums of squares in window units; the penalty is lambda times the mean square of a feature, chosen from a geometric grid by
-// the error on the validation origins. Writes the short-cut's tensors, and head.bias such that the quantiles (or scales) of each step are
-// those of the training residuals. Origins with a missing answer are left out; fewer than the features and none: an error. Bits do not
-// depend on the pool's threads. Real-time: no.
-Result<ShortcutFit> fit_shortcut(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& train,
+// penalised), sums of squares in window units; the penalty is lambda times the mean sum of squares of a feature, lambda chosen from a
+// geometric grid by the error on the validation origins. Writes the short-cut's tensors, head.scale (the root mean square of the training
+// residuals of each output) and head.bias (such that the head's quantiles or scales start as those of the residuals). Without a short-cut
+// (parts = "backbone") the residuals are the answers themselves.
+// Origins with a missing answer are left out; none left: an error. Bits do not depend on the pool's threads. Real-time: no.
+Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data, const std::vector<RowRange>& train,
                                  const std::vector<RowRange>& validation, NamedTensors& weights, ThreadPool& pool);
 
 }  // namespace kizzasi
