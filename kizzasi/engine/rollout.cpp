@@ -31,8 +31,8 @@ Rollout::Rollout(const Predictor& predictor, std::span<const std::byte> state, c
   guard_scratch_.resize(predictor.guard().scratch_doubles());
   known_.resize(block * predictor.counts().known);
   params_.resize(block * targets * parameters);
-  anchor_.resize(targets);
-  spread_.resize(targets);
+  anchor_.resize(block * targets);
+  spread_.resize(block * targets);
   row_.resize(predictor.channels());
   scratch_.resize(predictor.model().scratch_floats());
   predictor.guard().prepare(report_);
@@ -129,9 +129,9 @@ void Rollout::predict_block(const Path& path, std::size_t first, std::size_t cou
   p.model().predict(path.model, known_, 0, count, params_, anchor_, spread_, scratch_);
   for (std::size_t h = 0; h < count; ++h) {
     for (std::size_t t = 0; t < targets; ++t) {
-      const std::size_t at = (h * targets + t) * parameters, channel = p.order()[t];
+      const std::size_t value = h * targets + t, at = value * parameters, channel = p.order()[t];
       const double scale = p.file().normalizer.scale(channel), offset = p.file().normalizer.offset(channel);
-      p.family().decode(std::span(params_).subspan(at, parameters), spread_[t] * scale, anchor_[t] * scale + offset,
+      p.family().decode(std::span(params_).subspan(at, parameters), spread_[value] * scale, anchor_[value] * scale + offset,
                         std::span(members_).subspan(at, parameters));
     }
   }
