@@ -56,7 +56,7 @@ TEST(ModelConfig, EveryArchitectureHasEverySize) {
   // Below the bytes that the manual allows each size of Mamba, in f32.
   const std::pair<const char*, double> limits[] = {{"tiny", 10e6}, {"small", 50e6}, {"base", 200e6}, {"large", 1e9}, {"xlarge", 4e9}};
   for (const auto& [size, bytes] : limits) EXPECT_LT(4.0 * static_cast<double>(parameter_count(*sized("mamba", size))), bytes) << size;
-  EXPECT_EQ(find_architecture("mamba3").error().hint, "Did you mean 'mamba'?");
+  EXPECT_EQ(find_architecture("mamba_2").error().hint, "Did you mean 'mamba2'?");
   EXPECT_EQ(sized("mamba", "hugee").error().what, "there is no size 'hugee'");
 }
 

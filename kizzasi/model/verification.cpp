@@ -1,0 +1,107 @@
+#include "kizzasi/model/verification.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "kizzasi/model/verification_lines.h"
+
+namespace kizzasi {
+
+bool Verification::good() const {
+  return !tensors.empty() && std::all_of(tensors.begin(), tensors.end(), [](const ComparedTensor& t) { return t.good(); });
+}
+
+Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
+                                       const Json& description, std::string_view where) {
+  verification::Lines lines(io, description);
+  Result<void> done;
+  if (is_published_s4d(checkpoint.tensors)) {
+    const auto layer = published_s4d(checkpoint.tensors, config, where);
+    if (!layer) return fail(layer.error());
+    done = verification::verify_s4d(*layer, checkpoint.tensors, description, lines);
+  } else if (is_published_model(checkpoint.tensors)) {
+    const auto model = published_model(checkpoint.tensors, config, where);
+    if (!model) return fail(model.error());
+    done = verification::verify_stack(*model, lines);
+  } else {
+    return fail({Fault::kBadInput, "the names of its tensors belong to no architecture known here", std::string(where),
+                 "a published checkpoint of Mamba, FalconMamba, Mamba-2 or S4D", ""});
+  }
+  if (!done) return fail(done.error());
+  return lines.finish();
+}
+
+namespace verification {
+namespace {
+
+constexpr double kOutputShare = 1e-5, kGradientShare = 1e-4;  // of the largest value, where the reference names no tolerance
+
+}  // namespace
+
+double Lines::tolerance(const std::string& name, double largest) const {
+  const bool gradient = name.starts_with("grad.");
+  if (const Json* all = description_.find("tolerance")) {
+    const Json* own = all->find(name == "output_f64" ? "output" : name);
+    if (own != nullptr) {
+      if (const Json* value = own->find("suggested_absolute_tolerance"); value != nullptr && value->is_number()) return value->number();
+    }
+    if (const Json* fair = all->find("fair")) {
+      if (const Json* share = fair->find(gradient ? "grad" : "output"); share != nullptr && share->is_number())
+        return share->number() * largest;
+    }
+  }
+  return (gradient ? kGradientShare : kOutputShare) * largest;
+}
+
+void Lines::compare(const std::string& name, std::string_view path, std::span<const float> ours) {
+  const auto reference = io_.tensors.find(name);
+  if (reference == io_.tensors.end()) return;
+  used(name);
+  const auto wide = io_.wide.find(name);
+  const std::vector<float>& narrow = reference->second.values;
+  ComparedTensor line{name, std::string(path), 0, 0, 0, ""};
+  double largest = 0;
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    const double truth = wide == io_.wide.end() ? static_cast<double>(narrow[i]) : wide->second[i];
+    largest = std::max(largest, std::abs(truth));
+    if (i >= ours.size()) continue;
+    const double apart = std::abs(static_cast<double>(ours[i]) - truth);
+    line.max_abs = std::max(line.max_abs, std::isfinite(apart) ? apart : std::numeric_limits<double>::infinity());
+  }
+  if (ours.size() != narrow.size()) {
+    line.problem = fmt::format("the reference has shape {}, ours has {} values", shape_text(reference->second.shape), ours.size());
+  }
+  line.max_rel = largest > 0 ? line.max_abs / largest : line.max_abs;
+  line.tolerance = tolerance(name, largest);
+  report_.tensors.push_back(std::move(line));
+}
+
+Verification Lines::finish() {
+  for (const auto& [name, tensor] : io_.tensors) {
+    if (used_.count(name) == 0) report_.not_compared.push_back(name);
+  }
+  return std::move(report_);
+}
+
+std::int64_t number_between(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix)) return -1;
+  const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+  std::int64_t value = -1;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return fault == std::errc{} && end == digits.data() + digits.size() ? value : -1;
+}
+
+Result<Shape> three_axes(const Lines& lines, const std::string& name) {
+  const auto found = lines.io().tensors.find(name);
+  if (found == lines.io().tensors.end() || found->second.shape.size() != 3) {
+    return fail({Fault::kBadInput, fmt::format("the reference has no '{}' of three axes", name), "", "(batch, time, features)", ""});
+  }
+  return found->second.shape;
+}
+
+}  // namespace verification
+}  // namespace kizzasi

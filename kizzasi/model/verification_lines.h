@@ -1,0 +1,56 @@
+// What the verifications of stacks and of lone layers share. Included by verification*.cpp only.
+#pragma once
+
+#include <set>
+#include <span>
+
+#include "kizzasi/base/aligned.h"
+#include "kizzasi/model/backbone.h"
+#include "kizzasi/model/published.h"
+#include "kizzasi/model/verification.h"
+
+namespace kizzasi::verification {
+
+// Gathers the lines of a report and remembers which tensors of the reference were used.
+class Lines {
+ public:
+  Lines(const SafetensorsFile& io, const Json& description) : io_(io), description_(description) {}
+
+  // Compares ours (in the reference's layout) with the reference tensor `name`; nothing happens where the file has none.
+  void compare(const std::string& name, std::string_view path, std::span<const float> ours);
+  bool has(const std::string& name) const { return io_.tensors.count(name) != 0; }
+  void used(const std::string& name) { used_.insert(name); }
+  const SafetensorsFile& io() const { return io_; }
+  Verification finish();
+
+ private:
+  double tolerance(const std::string& name, double largest) const;
+  const SafetensorsFile& io_;
+  const Json& description_;
+  std::set<std::string> used_;
+  Verification report_;
+};
+
+// The number after `prefix` in `name`, up to `suffix` ("split.t17.output"), or -1.
+std::int64_t number_between(std::string_view name, std::string_view prefix, std::string_view suffix);
+
+using State = AlignedVector<std::byte>;
+
+// Weights as leaves that want gradients.
+template <typename T>
+WeightVars<T> weight_leaves(autograd::Tape<T>& tape, const NamedTensors& weights) {
+  WeightVars<T> vars;
+  for (const auto& [name, tensor] : weights) {
+    const std::vector<T> values(tensor.values.begin(), tensor.values.end());
+    vars.add(name, tape.leaf(tensor.shape, std::span<const T>(values)));
+  }
+  return vars;
+}
+
+// (batch, time, features), checked.
+Result<Shape> three_axes(const Lines& lines, const std::string& name);
+
+Result<void> verify_stack(const PublishedModel& model, Lines& lines);
+Result<void> verify_s4d(const PublishedS4d& layer, const NamedTensors& published, const Json& description, Lines& lines);
+
+}  // namespace kizzasi::verification

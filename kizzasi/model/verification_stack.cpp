@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kizzasi/autograd/ops.h"
+#include "kizzasi/kernels/linear.h"
+#include "kizzasi/model/architectures.h"
+#include "kizzasi/model/layer.h"
+#include "kizzasi/model/verification_lines.h"
+
+namespace kizzasi::verification {
+namespace {
+
+using kernels::MatrixSpan;
+using kernels::MatrixView;
+
+// The input of a case: vectors, or ids that stand for rows of the embedding.
+struct Input {
+  std::size_t batch = 0, time = 0, d = 0;
+  std::vector<std::size_t> ids;  // empty: vectors were given
+  std::vector<float> rows;       // (batch, time, d)
+  std::size_t size() const { return batch * time; }
+};
+
+Result<Input> read_input(const PublishedModel& model, Lines& lines) {
+  Input input;
+  input.d = static_cast<std::size_t>(model.config.d_model);
+  lines.used("input");
+  const auto found = lines.io().tensors.find("input");
+  const auto wide = lines.io().wide.find("input");
+  if (found != lines.io().tensors.end() && found->second.shape.size() == 2 && wide != lines.io().wide.end()) {
+    input.batch = found->second.shape[0], input.time = found->second.shape[1];
+    for (const double id : wide->second) {
+      if (!(id >= 0 && id < static_cast<double>(model.embedding.values.size() / input.d))) {
+        return fail({Fault::kBadInput, fmt::format("id {} is outside the vocabulary", id), "reference tensor 'input'", "", ""});
+      }
+      input.ids.push_back(static_cast<std::size_t>(id));
+      const auto row = model.embedding.values.begin() + static_cast<std::ptrdiff_t>(input.ids.back() * input.d);
+      input.rows.insert(input.rows.end(), row, row + static_cast<std::ptrdiff_t>(input.d));
+    }
+    return input;
+  }
+  const auto shape = three_axes(lines, "input");
+  if (!shape) return fail(shape.error());
+  if ((*shape)[2] != input.d) return fail({Fault::kBadInput, "vectors of another width than d_model", "reference tensor 'input'", "", ""});
+  input.batch = (*shape)[0], input.time = (*shape)[1];
+  input.rows = found->second.values;
+  return input;
+}
+
+// Our model beside the reference, path by path.
+class StackCase {
+ public:
+  StackCase(const PublishedModel& model, const Backbone& backbone, Input input, Lines& lines)
+      : model_(model), backbone_(backbone), in_(std::move(input)), lines_(lines) {
+    head_ = &(model.head.values.empty() ? model.embedding : model.head);
+    vocabulary_ = head_->values.size() / in_.d;
+    if (vocabulary_ > 0) packed_head_ = kernels::PackedWeight::pack(head_->values, vocabulary_, in_.d);
+    const auto output = lines.io().tensors.find("output");
+    // Ids in, logits out; vectors in, vectors out, unless the width of the output says otherwise.
+    const std::size_t width = output == lines.io().tensors.end() ? 0 : output->second.shape.back();
+    gives_logits_ = in_.ids.empty() ? width != in_.d && width == vocabulary_ : width == vocabulary_;
+    scratch_.resize(backbone.scratch_floats(in_.time));
+  }
+
+  void compare_inference() {
+    const std::vector<float> whole = hidden_in_pieces({in_.time});
+    lines_.compare("output", "run", outputs(whole));
+    lines_.compare("output_f64", "run", outputs(whole));
+    if (lines_.has("logits")) lines_.compare("logits", "run", logits(whole));
+    std::vector<std::size_t> ones(in_.time, 1);
+    lines_.compare("output", "step", outputs(hidden_in_pieces(ones, true)));
+    for (const auto& [name, tensor] : lines_.io().tensors) {
+      const std::int64_t k = number_between(name, "split.t", ".output");
+      if (k < 0 || k > static_cast<std::int64_t>(in_.time)) continue;
+      const auto first = static_cast<std::size_t>(k);
+      lines_.compare(name, "run", outputs(hidden_in_pieces({first, in_.time - first})));
+    }
+  }
+
+  void compare_states() {
+    std::map<std::size_t, std::vector<std::string>> marks;  // time -> "layer0.conv", ...
+    for (const auto& [name, tensor] : lines_.io().tensors) {
+      const std::size_t dot = name.find('.', std::string_view("state.t").size());
+      if (!name.starts_with("state.t") || dot == name.npos) continue;
+      const std::int64_t t = number_between(name.substr(0, dot + 1), "state.t", ".");
+      if (t >= 0 && t <= static_cast<std::int64_t>(in_.time)) marks[static_cast<std::size_t>(t)].push_back(name.substr(dot + 1));
+    }
+    for (const auto& [t, fields] : marks) {
+      std::vector<State> states;
+      hidden_in_pieces({t}, false, &states);
+      for (const std::string& field : fields) lines_.compare(fmt::format("state.t{}.{}", t, field), "run", published_state(states, field));
+    }
+  }
+
+  void compare_forward() {
+    using namespace autograd;
+    Tape<float> tape;
+    const WeightVars<float> weights = weight_leaves(tape, model_.weights);
+    const bool tied = model_.head.values.empty();
+    const Var<float> embedding =
+        vocabulary_ > 0 && !model_.embedding.values.empty() ? tape.leaf(model_.embedding.shape, model_.embedding.values) : Var<float>{};
+    const Var<float> head = tied ? embedding : tape.leaf(model_.head.shape, model_.head.values);
+    const Dims dims{in_.batch, in_.time, in_.d};
+    const Var<float> x = in_.ids.empty() ? tape.leaf(dims, in_.rows) : reshape(gather(embedding, in_.ids), dims);
+    std::vector<Var<float>> layers;
+    const Var<float> hidden = backbone_.forward(weights, x, &layers);
+    const Var<float> output = gives_logits_ ? linear(hidden, head) : hidden;
+    lines_.compare("output", "forward", output.value());
+    for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), "forward", layers[i].value());
+
+    const auto cotangent = lines_.io().tensors.find("cotangent");
+    if (cotangent == lines_.io().tensors.end() || cotangent->second.values.size() != output.value().size()) return;
+    lines_.used("cotangent");
+    tape.backward(output, std::span<const float>(cotangent->second.values));
+    for (const auto& [name, tensor] : lines_.io().tensors) {
+      if (!name.starts_with("grad.")) continue;
+      std::string weight = name.substr(5);
+      if (weight.starts_with("backbone.")) weight = weight.substr(9);
+      if (weight == "input" && in_.ids.empty()) lines_.compare(name, "forward", tape.grad(x));
+      if (weights.has(weight)) lines_.compare(name, "forward", tape.grad(weights.at(weight)));
+      if (weight == "lm_head.weight" && head.tape != nullptr) lines_.compare(name, "forward", tape.grad(head));
+      if ((weight == "embeddings.weight" || weight == "embedding.weight") && embedding.tape != nullptr) {
+        lines_.compare(name, "forward", tape.grad(embedding));
+      }
+    }
+  }
+
+ private:
+  // The backbone's output (batch, time, d), each stream fed in these pieces; rows beyond their sum stay zero.
+  std::vector<float> hidden_in_pieces(const std::vector<std::size_t>& pieces, bool by_step = false, std::vector<State>* states = nullptr) {
+    std::vector<float> out(in_.rows.size());
+    for (std::size_t b = 0; b < in_.batch; ++b) {
+      State state(backbone_.layout().bytes());
+      backbone_.reset(state);
+      const Lane lane{state.data(), 1.0f};
+      std::size_t at = b * in_.time;
+      for (const std::size_t n : pieces) {
+        const MatrixView rows(in_.rows.data() + at * in_.d, n, in_.d);
+        const MatrixSpan result(out.data() + at * in_.d, n, in_.d);
+        if (by_step) {
+          backbone_.step({&lane, 1}, rows, result, scratch_);
+        } else {
+          backbone_.run(lane, rows, result, scratch_);
+        }
+        at += n;
+      }
+      if (states != nullptr) states->push_back(std::move(state));
+    }
+    return out;
+  }
+
+  std::vector<float> logits(const std::vector<float>& hidden) const {
+    std::vector<float> out(in_.size() * vocabulary_);
+    if (vocabulary_ > 0) {
+      kernels::linear(packed_head_, MatrixView(hidden.data(), in_.size(), in_.d), {}, MatrixSpan(out.data(), in_.size(), vocabulary_));
+    }
+    return out;
+  }
+  std::vector<float> outputs(const std::vector<float>& hidden) const { return gives_logits_ ? logits(hidden) : hidden; }
+
+  // Ours has channels last; the published conv state is (channels, d_conv), the ssm state (inner, d_state) or (heads, head_dim, d_state).
+  // In each the last two axes are swapped.
+  std::vector<float> published_state(const std::vector<State>& states, const std::string& name) const {
+    const StateField* field = backbone_.layout().find(name);
+    std::vector<float> out;
+    if (field == nullptr) return out;
+    const std::size_t cols = field->shape.back(), rows = field->shape[field->shape.size() - 2], size = elements(field->shape);
+    for (const State& state : states) {
+      const auto* values = reinterpret_cast<const float*>(state.data() + field->offset);
+      for (std::size_t block = 0; block < size; block += rows * cols) {
+        for (std::size_t c = 0; c < cols; ++c) {
+          for (std::size_t r = 0; r < rows; ++r) out.push_back(values[block + r * cols + c]);
+        }
+      }
+    }
+    return out;
+  }
+
+  const PublishedModel& model_;
+  const Backbone& backbone_;
+  Input in_;
+  Lines& lines_;
+  const Tensor* head_ = nullptr;
+  std::size_t vocabulary_ = 0;
+  kernels::PackedWeight packed_head_;
+  bool gives_logits_ = false;
+  std::vector<float> scratch_;
+};
+
+}  // namespace
+
+Result<void> verify_stack(const PublishedModel& model, Lines& lines) {
+  const auto architecture = find_architecture(model.config.architecture);
+  if (!architecture) return fail(architecture.error());
+  const auto backbone = (*architecture)->load(model.config, model.weights);
+  if (!backbone) return fail(backbone.error());
+  auto input = read_input(model, lines);
+  if (!input) return fail(input.error());
+  StackCase the_case(model, **backbone, std::move(*input), lines);
+  the_case.compare_inference();
+  the_case.compare_states();
+  the_case.compare_forward();
+  return {};
+}
+
+}  // namespace kizzasi::verification

@@ -1,0 +1,161 @@
+// Every published case under tests/golden/backbones, and under KIZZASI_ORACLES where it is set, within its own tolerances.
+#include "kizzasi/model/verification.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "kizzasi/model/published.h"
+#include "kizzasi/model/s4d_spectrum.h"
+#include "kizzasi/tensor/files.h"
+
+namespace kizzasi {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden() { return KIZZASI_SOURCE_DIR "/tests/golden/backbones"; }
+
+Json must_parse(const fs::path& path) {
+  const auto text = read_file(path.string());
+  EXPECT_TRUE(text) << (text ? "" : text.error().text());
+  auto json = parse_python_json(text ? *text : "{}", path.string());
+  EXPECT_TRUE(json) << (json ? "" : json.error().text());
+  return json ? std::move(*json) : Json::object();
+}
+
+SafetensorsFile must_read(const fs::path& path) {
+  auto file = read_safetensors(path.string());
+  EXPECT_TRUE(file) << (file ? "" : file.error().text());
+  return file ? std::move(*file) : SafetensorsFile{};
+}
+
+// One case: its checkpoint and configuration, beside the reference tensors and their tolerances.
+void expect_equal(const fs::path& checkpoint, const fs::path& io, const Json& config, const Json& description) {
+  SCOPED_TRACE(checkpoint.string());
+  const auto report = verify_checkpoint(must_read(checkpoint), must_read(io), config, description, checkpoint.string());
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_TRUE(report->good());
+  for (const ComparedTensor& t : report->tensors) {
+    EXPECT_TRUE(t.good()) << t.name << " (" << t.path << "): " << t.max_abs << " > " << t.tolerance << " " << t.problem;
+  }
+  EXPECT_TRUE(report->not_compared.empty()) << report->not_compared.front();
+  EXPECT_GE(report->tensors.size(), 10u);
+}
+
+std::size_t expect_all_equal(const fs::path& folder) {
+  std::size_t cases = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".io.safetensors")) continue;
+    const fs::path stem = folder / name.substr(0, name.size() - std::string(".io.safetensors").size());
+    const Json description = must_parse(stem.string() + ".json");
+    if (!fs::exists(stem.string() + ".safetensors")) continue;  // tables
+    ++cases;
+    expect_equal(stem.string() + ".safetensors", entry.path(), *description.find("config"), description);
+    const fs::path original = stem.string() + ".original.safetensors";
+    if (fs::exists(original)) expect_equal(original, entry.path(), must_parse(stem.string() + ".original.config.json"), description);
+  }
+  return cases;
+}
+
+TEST(Verification, S4dEqualsThePublishedLayer) { EXPECT_EQ(expect_all_equal(golden() / "s4d"), 4u); }
+TEST(Verification, MambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba1"), 4u); }
+TEST(Verification, FalconMambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "falcon_mamba"), 2u); }
+TEST(Verification, Mamba2EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba2"), 5u); }
+
+TEST(Verification, TheFullerSetWhereItIs) {
+  const char* folder = std::getenv("KIZZASI_ORACLES");
+  if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
+  for (const char* each : {"s4d", "mamba1", "falcon_mamba", "mamba2"}) expect_all_equal(fs::path(folder) / "backbones" / each);
+}
+
+TEST(Verification, ADifferenceInAnyTensorIsSeen) {
+  // The smallest model of each kind, with one weight moved by a hundredth of its largest value: something must be out.
+  for (const char* name : {"s4d/s4d_layer_b", "s4d/s4d_block_zoh", "mamba1/short", "mamba2/short"}) {
+    const fs::path stem = golden() / name;
+    const Json description = must_parse(stem.string() + ".json");
+    const SafetensorsFile good = must_read(stem.string() + ".safetensors"), io = must_read(stem.string() + ".io.safetensors");
+    for (const auto& [weight, tensor] : good.tensors) {
+      if (weight.find("embeddings") != weight.npos) continue;  // used by the logits alone
+      SafetensorsFile moved = good;
+      float largest = 0;
+      for (const float v : tensor.values) largest = std::max(largest, std::abs(v));
+      for (float& v : moved.tensors[weight].values) v += 0.01f * largest;
+      const auto report = verify_checkpoint(moved, io, *description.find("config"), description, name);
+      ASSERT_TRUE(report);
+      EXPECT_FALSE(report->good()) << name << " " << weight;
+    }
+  }
+}
+
+TEST(Verification, TheEigenvaluesAreThePublishedTables) {
+  const SafetensorsFile tables = must_read(golden() / "s4d" / "init_tables.io.safetensors");
+  std::size_t compared = 0;
+  for (const auto& [name, values] : tables.wide) {
+    const std::size_t dot = name.rfind('.');
+    const std::string init = name.substr(2, dot - 2);
+    const auto ours = s4d_spectrum(init, std::stoul(name.substr(dot + 1)));
+    ASSERT_EQ(values.size(), 2 * ours.size()) << name;
+    // The table holds the conjugates, in an order of its own; LegS was worked out there from a correction rounded to f32.
+    std::vector<std::complex<double>> truth;
+    for (std::size_t i = 0; i < ours.size(); ++i) truth.emplace_back(values[2 * i], std::abs(values[2 * i + 1]));
+    for (const auto& value : ours) {
+      double nearest = 1e300;
+      for (const auto& each : truth) nearest = std::min(nearest, std::abs(each - value));
+      EXPECT_LE(nearest, (init == "legs" ? 2e-6 : 1e-14) * std::max(1.0, std::abs(value))) << name << " " << value;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 4u * (2 + 4 + 32));
+}
+
+TEST(Verification, TheFrequenciesOfLegSAreThoseOfItsSkewPart) {
+  // n = 2: sqrt(3) / 2. Any n: twice the sum of squares is the sum of squares of the matrix, 1/4 sum over i != k of (2i + 1)(2k + 1).
+  EXPECT_NEAR(s4d_spectrum("legs", 2)[0].imag(), std::sqrt(3.0) / 2, 1e-15);
+  for (const std::size_t n : {2u, 4u, 10u, 64u, 128u}) {
+    double ours = 0, all = 0;
+    for (const auto& value : s4d_spectrum("legs", n)) ours += 2 * value.imag() * value.imag();
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < n; ++k) all += i == k ? 0.0 : 0.25 * static_cast<double>((2 * i + 1) * (2 * k + 1));
+    }
+    EXPECT_NEAR(ours / all, 1, 1e-13) << n;
+  }
+}
+
+TEST(PublishedConfiguration, TheTrapsOfRealFiles) {
+  for (const char* text : {R"({"time_step_limit": [0.0, Infinity]})", R"({"time_step_limit": [0.0, {"__float__": "Infinity"}]})"}) {
+    const auto json = parse_python_json(text, "config.json");
+    ASSERT_TRUE(json) << text;
+    EXPECT_EQ(python_number(&json->find("time_step_limit")->items()[1], 0), std::numeric_limits<double>::infinity());
+  }
+  EXPECT_EQ(parse_python_json(R"({"a": "Infinity \" NaN", "b": -Infinity})", "")->find("a")->string(), "Infinity \" NaN");
+  const auto nan = parse_python_json("NaN", "");
+  EXPECT_TRUE(std::isnan(python_number(&*nan, 0)));
+  EXPECT_FALSE(parse_python_json("{Infinite}", ""));
+
+  // The shapes are the truth: a configuration that contradicts them, or says "auto", changes nothing.
+  const SafetensorsFile file = must_read(golden() / "falcon_mamba" / "embeds.safetensors");
+  Json config = must_parse(golden() / "falcon_mamba" / "embeds.json")["config"];
+  const auto plain = published_model(file.tensors, config, "");
+  ASSERT_TRUE(plain) << plain.error().text();
+  config["expand"] = 16;
+  config["time_step_rank"] = "auto";
+  config["intermediate_size"] = 1;
+  config["vocab_size"] = 3;
+  config["use_bias"] = true;
+  const auto same = published_model(file.tensors, config, "");
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_EQ(same->config, plain->config);
+
+  config["hidden_act"] = "relu";
+  EXPECT_NE(published_model(file.tensors, config, "c").error().text().find("relu"), std::string::npos);
+  EXPECT_FALSE(published_model({}, Json::object(), ""));
+}
+
+}  // namespace
+}  // namespace kizzasi
