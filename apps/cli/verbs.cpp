@@ -7,6 +7,10 @@ namespace {
 
 // In the order in which a newcomer meets them. To add a verb: its file, its declaration in verbs.h, its line here.
 constexpr std::array kVerbs = std::to_array<Verb>({
+    {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
+     "kizzasi verify model.safetensors --against model.io.safetensors\n"
+     "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
+     verify},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
      "kizzasi bench\nkizzasi bench --json --seconds 5", bench},
 });

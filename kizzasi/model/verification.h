@@ -13,7 +13,7 @@ namespace kizzasi {
 // One tensor of the reference beside ours.
 struct ComparedTensor {
   std::string name;      // as in the reference file
-  std::string path;      // how ours was computed: "run", "step", "forward"
+  std::string path;      // how ours was computed: "run", "step", "forward" (as training does), "forward f64"
   double max_abs = 0;    // the largest |ours - reference|; infinite where ours is not finite
   double max_rel = 0;    // that, over the largest |reference|
   double tolerance = 0;  // allowed max_abs
@@ -32,7 +32,8 @@ struct Verification {
 //   output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state, state_step; kernel;
 //   cotangent, with grad.{weight} and grad.input of sum(output * cotangent).
 // Tolerances: `description`'s "tolerance", by tensor (suggested_absolute_tolerance) or as "fair" shares of the largest value; without one
-// 1e-5 of the largest value, 1e-4 for gradients. config: the published configuration. `where` names the checkpoint in messages.
+// 1e-5 of the largest value, 1e-4 for gradients. In f32 a gradient may always differ by 2e-5 of the largest value; in f64 it may not.
+// config: the published configuration. `where` names the checkpoint in messages.
 Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
                                        const Json& description, std::string_view where);
 

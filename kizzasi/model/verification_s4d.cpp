@@ -74,21 +74,32 @@ class S4dCase {
     lines_.compare("kernel", "closed form", kernel());
   }
 
+  template <typename T>
   void compare_forward() {
-    autograd::Tape<float> tape;
-    const WeightVars<float> leaves = weight_leaves(tape, published_);
-    const Var<float> x = tape.leaf({batch_, time_, d_}, input());
-    const Var<float> output = kS4dLayer.forward(layer_.config, layer_weights(layer_, leaves), "", x);
-    lines_.compare("output", "forward", output.value());
+    autograd::Tape<T> tape;
+    const WeightVars<T> leaves = weight_leaves(tape, published_);
+    const std::vector<T> rows(input().begin(), input().end());
+    const Var<T> x = tape.leaf({batch_, time_, d_}, std::span<const T>(rows));
+    const LayerForward<T> forward = forward_of<T>();
+    const Var<T> output = forward(layer_.config, layer_weights(layer_, leaves), "", x);
+    lines_.compare("output", std::is_same_v<T, double> ? "forward f64" : "forward", output.value());
     const auto cotangent = lines_.io().tensors.find("cotangent");
     if (cotangent == lines_.io().tensors.end() || cotangent->second.values.size() != output.value().size()) return;
     lines_.used("cotangent");
-    tape.backward(output, std::span<const float>(cotangent->second.values));
-    lines_.compare("grad.input", "forward", tape.grad(x));
-    for (const auto& [name, leaf] : leaves.all()) lines_.compare("grad." + name, "forward", tape.grad(leaf));
+    const std::vector<T> seed(cotangent->second.values.begin(), cotangent->second.values.end());
+    tape.backward(output, std::span<const T>(seed));
+    lines_.compare_gradient<T>("grad.input", tape.grad(x));
+    for (const auto& [name, leaf] : leaves.all()) lines_.compare_gradient<T>("grad." + name, tape.grad(leaf));
   }
 
  private:
+  template <typename T>
+  static LayerForward<T> forward_of() {
+    if constexpr (std::is_same_v<T, double>)
+      return kS4dLayer.forward64;
+    else
+      return kS4dLayer.forward;
+  }
   const std::vector<float>& input() const { return lines_.io().tensors.at("input").values; }
 
   std::vector<float> outputs(const std::vector<std::size_t>& pieces, float dt, std::vector<State>* states = nullptr) const {
@@ -178,7 +189,8 @@ Result<void> verify_s4d(const PublishedS4d& layer, const NamedTensors& published
   const bool known = split != nullptr && split->is_integer() && split->integer() >= 0;
   S4dCase the_case(layer, published, *shape, lines);
   the_case.compare_inference(known ? static_cast<std::size_t>(split->integer()) : (*shape)[1] / 2);
-  the_case.compare_forward();
+  the_case.compare_forward<float>();
+  the_case.compare_forward<double>();
   return {};
 }
 

@@ -93,40 +93,50 @@ class StackCase {
     }
   }
 
+  // Through the tape of type T, as training goes.
+  template <typename T>
   void compare_forward() {
     using namespace autograd;
-    Tape<float> tape;
-    const WeightVars<float> weights = weight_leaves(tape, model_.weights);
+    Tape<T> tape;
+    const auto leaf = [&](const Dims& dims, const std::vector<float>& values) {
+      return tape.leaf(dims, std::span<const T>(std::vector<T>(values.begin(), values.end())));
+    };
+    const WeightVars<T> weights = weight_leaves(tape, model_.weights);
     const bool tied = model_.head.values.empty();
-    const Var<float> embedding =
-        vocabulary_ > 0 && !model_.embedding.values.empty() ? tape.leaf(model_.embedding.shape, model_.embedding.values) : Var<float>{};
-    const Var<float> head = tied ? embedding : tape.leaf(model_.head.shape, model_.head.values);
+    const Var<T> embedding = model_.embedding.values.empty() ? Var<T>{} : leaf(model_.embedding.shape, model_.embedding.values);
+    const Var<T> head = tied ? embedding : leaf(model_.head.shape, model_.head.values);
     const Dims dims{in_.batch, in_.time, in_.d};
-    const Var<float> x = in_.ids.empty() ? tape.leaf(dims, in_.rows) : reshape(gather(embedding, in_.ids), dims);
-    std::vector<Var<float>> layers;
-    const Var<float> hidden = backbone_.forward(weights, x, &layers);
-    const Var<float> output = gives_logits_ ? linear(hidden, head) : hidden;
-    lines_.compare("output", "forward", output.value());
-    for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), "forward", layers[i].value());
+    const Var<T> x = in_.ids.empty() ? leaf(dims, in_.rows) : reshape(gather(embedding, in_.ids), dims);
+    std::vector<Var<T>> layers;
+    const Var<T> hidden = backbone_.forward(weights, x, &layers);
+    const Var<T> output = gives_logits_ ? linear(hidden, head) : hidden;
+    const char* path = std::is_same_v<T, double> ? "forward f64" : "forward";
+    lines_.compare("output", path, output.value());
+    for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), path, layers[i].value());
 
     const auto cotangent = lines_.io().tensors.find("cotangent");
     if (cotangent == lines_.io().tensors.end() || cotangent->second.values.size() != output.value().size()) return;
     lines_.used("cotangent");
-    tape.backward(output, std::span<const float>(cotangent->second.values));
+    const std::vector<T> seed(cotangent->second.values.begin(), cotangent->second.values.end());
+    tape.backward(output, std::span<const T>(seed));
     for (const auto& [name, tensor] : lines_.io().tensors) {
       if (!name.starts_with("grad.")) continue;
       std::string weight = name.substr(5);
       if (weight.starts_with("backbone.")) weight = weight.substr(9);
-      if (weight == "input" && in_.ids.empty()) lines_.compare(name, "forward", tape.grad(x));
-      if (weights.has(weight)) lines_.compare(name, "forward", tape.grad(weights.at(weight)));
-      if (weight == "lm_head.weight" && head.tape != nullptr) lines_.compare(name, "forward", tape.grad(head));
+      if (weight == "input" && in_.ids.empty()) compare_gradient(name, tape, x);
+      if (weights.has(weight)) compare_gradient(name, tape, weights.at(weight));
+      if (weight == "lm_head.weight" && head.tape != nullptr) compare_gradient(name, tape, head);
       if ((weight == "embeddings.weight" || weight == "embedding.weight") && embedding.tape != nullptr) {
-        lines_.compare(name, "forward", tape.grad(embedding));
+        compare_gradient(name, tape, embedding);
       }
     }
   }
 
  private:
+  template <typename T>
+  void compare_gradient(const std::string& name, autograd::Tape<T>& tape, autograd::Var<T> var) {
+    lines_.compare_gradient<T>(name, tape.grad(var));
+  }
   // The backbone's output (batch, time, d), each stream fed in these pieces; rows beyond their sum stay zero.
   std::vector<float> hidden_in_pieces(const std::vector<std::size_t>& pieces, bool by_step = false, std::vector<State>* states = nullptr) {
     std::vector<float> out(in_.rows.size());
@@ -200,7 +210,8 @@ Result<void> verify_stack(const PublishedModel& model, Lines& lines) {
   StackCase the_case(model, **backbone, std::move(*input), lines);
   the_case.compare_inference();
   the_case.compare_states();
-  the_case.compare_forward();
+  the_case.compare_forward<float>();
+  the_case.compare_forward<double>();
   return {};
 }
 
