@@ -1,0 +1,57 @@
+#include "kizzasi/data/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kizzasi::data {
+namespace {
+
+bool says_per_cent(const Channel& channel) {
+  const std::string& name = channel.name;
+  const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+  return channel.unit == "%" || channel.unit == "%RH" || ends("_pct") || ends("_percent") || ends("_rh") || name == "humidity" ||
+         name == "RH";
+}
+
+struct Range {
+  double low = INFINITY, high = -INFINITY;
+  std::size_t count = 0;
+  bool whole = true;
+};
+
+Range range_of(const std::vector<Series>& series, std::size_t channel) {
+  Range range;
+  for (const Series& one : series) {
+    for (std::size_t row = 0; row < one.rows(); ++row) {
+      const double value = one.at(row, channel);
+      if (std::isnan(value)) continue;
+      range.low = std::min(range.low, value);
+      range.high = std::max(range.high, value);
+      range.whole = range.whole && value == std::floor(value);
+      ++range.count;
+    }
+  }
+  return range;
+}
+
+}  // namespace
+
+std::vector<SuggestedLimit> suggest_limits(const std::vector<Series>& series) {
+  std::vector<SuggestedLimit> limits;
+  if (series.empty()) return limits;
+  for (const std::size_t channel : series.front().schema.with_role(Role::kTarget)) {
+    const Channel& about = series.front().schema.channels[channel];
+    const Range range = range_of(series, channel);
+    if (range.count < 2 || range.low < 0 || range.high <= range.low) continue;
+    if (says_per_cent(about) && range.high <= 100) {
+      limits.push_back({about.name, 0.0, 100.0, fmt::format("a percentage, {} to {} in {} values", range.low, range.high, range.count)});
+    } else if (range.low <= 0.001 * (range.high - range.low) || range.whole) {
+      limits.push_back({about.name, 0.0, std::nullopt, fmt::format("never below 0 in {} values", range.count)});
+    }
+  }
+  return limits;
+}
+
+}  // namespace kizzasi::data
