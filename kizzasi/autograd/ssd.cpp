@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kizzasi/autograd/gradient_sink.h"
 #include "kizzasi/autograd/scans.h"
+#include "kizzasi/kernels/ssd_chunked.h"
 
 namespace kizzasi::autograd {
 namespace {
@@ -85,6 +87,49 @@ void backward(const Sizes& s, const Sequence<T>& in, std::size_t head, const T* 
 
 }  // namespace
 
+// In f32, through the kernels.
+template <>
+Var<float> ssd(Var<float> x, Var<float> delta, Var<float> a, Var<float> b, Var<float> c, Var<float> d, std::size_t chunk) {
+  Tape<float>& tape = *x.tape;
+  const Dims dims = x.dims();
+  const Sizes s{dims[0], dims[1], dims[2], dims[3], b.dims()[2], b.dims()[3], d.dims().size() == 2};
+  const auto scan = [=](const Tape<float>& on) {
+    return kernels::ChunkedSsd{s.heads,        s.head_dim,     s.states,    s.groups,
+                               on.value(a.id), on.value(d.id), s.wide_skip, std::min(chunk, s.time)};
+  };
+  const std::size_t kept_size = (scan(tape).chunks(s.time) + 1) * scan(tape).state_size();
+  const std::size_t kept = tape.keep(s.batch * kept_size), scratch = tape.keep(kernels::ssd_chunked_scratch(scan(tape)));
+  const std::size_t wide = s.heads * s.head_dim, narrow = s.groups * s.states;
+  const auto rows = [=](auto* values, std::size_t i, std::size_t cols) {
+    return kernels::BasicMatrix(values + i * s.time * cols, s.time, cols);
+  };
+  const Var<float> inputs[] = {x, delta, a, b, c, d};
+  const Var<float> y = tape.record(dims, inputs, [=](Tape<float>& on, std::size_t id) {
+    std::vector<float> unwanted[6];
+    std::span<float> g[6];
+    for (std::size_t i = 0; i < 6; ++i) g[i] = gradient_sink(on, inputs[i], unwanted[i]);
+    const float* gy = on.grad(id).data();
+    for (std::size_t i = 0; i < s.batch; ++i) {
+      const kernels::SsdGradients out{rows(g[0].data(), i, wide),
+                                      rows(g[1].data(), i, s.heads),
+                                      rows(g[3].data(), i, narrow),
+                                      rows(g[4].data(), i, narrow),
+                                      g[2],
+                                      g[5]};
+      kernels::ssd_chunked_backward(scan(on), rows(on.value(x.id).data(), i, wide), rows(on.value(delta.id).data(), i, s.heads),
+                                    rows(on.value(b.id).data(), i, narrow), rows(on.value(c.id).data(), i, narrow),
+                                    on.value(kept).subspan(i * kept_size, kept_size), rows(gy, i, wide), out, on.mutable_value(scratch));
+    }
+  });
+  for (std::size_t i = 0; i < s.batch; ++i) {
+    kernels::ssd_chunked(scan(tape), rows(x.value().data(), i, wide), rows(delta.value().data(), i, s.heads),
+                         rows(b.value().data(), i, narrow), rows(c.value().data(), i, narrow),
+                         tape.mutable_value(kept).subspan(i * kept_size, kept_size), rows(tape.mutable_value(y.id).data(), i, wide),
+                         tape.mutable_value(scratch));
+  }
+  return y;
+}
+
 template <typename T>
 Var<T> ssd(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d, std::size_t) {
   Tape<T>& tape = *x.tape;
@@ -114,7 +159,6 @@ Var<T> ssd(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d, std::
   return y;
 }
 
-template Var<float> ssd(Var<float>, Var<float>, Var<float>, Var<float>, Var<float>, Var<float>, std::size_t);
 template Var<double> ssd(Var<double>, Var<double>, Var<double>, Var<double>, Var<double>, Var<double>, std::size_t);
 
 }  // namespace kizzasi::autograd

@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kizzasi/kernels/conv1d.cpp"
 #include <hwy/foreach_target.h>  // compiles the part below once for each target
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -59,6 +60,8 @@ HWY_INLINE void column(D d, const Conv1dCall& c, std::size_t e, MatrixView x, Ma
     const std::size_t here = std::min(kLines - c.taps, x.rows - t);
     for (std::size_t i = 0; i < here; ++i, ++t) {
       const float* from = x.data + t * x.stride + e;
+      hwy::Prefetch(from + kColumns);  // of the next channels: rows stand too far apart for the processor to guess
+      hwy::Prefetch(y.data + t * y.stride + e + kColumns);
       for (std::size_t v = 0; v < V; ++v) hn::StoreU(hn::LoadU(d, from + v * width), d, line + (c.taps + i) * kColumns + v * width);
       for (std::size_t v = 0; v < V; ++v) {
         auto sum = c.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, c.bias + e + v * width);

@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kizzasi/kernels/diagonal_scan.cpp"
 #include <hwy/foreach_target.h>  // compiles the part below once for each target
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -34,6 +35,8 @@ template <class D, std::size_t V>
 HWY_INLINE void column(D d, const DiagonalScan& s, std::size_t e, const Coefficients& k, MatrixView x, MatrixSpan y) {
   const std::size_t width = hn::Lanes(d);
   for (std::size_t t = 0; t < x.rows; ++t) {
+    hwy::Prefetch(x.data + t * x.stride + e + kColumns);  // of the next channels: rows stand too far apart for the processor to guess
+    hwy::Prefetch(y.data + t * y.stride + e + kColumns);
     hn::Vec<D> input[V], sum[V];
     for (std::size_t v = 0; v < V; ++v) {
       input[v] = hn::LoadU(d, x.data + t * x.stride + e + v * width);
@@ -81,6 +84,9 @@ void scan(const DiagonalScan& s, MatrixView x, float* h, MatrixSpan y) {
   const hn::CappedTag<float, 1> one;
   constexpr std::size_t kVectors = kColumns / hn::MaxLanes(d), kHalf = 8 / hn::MaxLanes(eight);
   std::size_t e = 0;
+  if (x.rows == 1) {  // longer runs of memory
+    for (; e + 4 * kColumns <= s.channels; e += 4 * kColumns) column_of<decltype(d), 4 * kVectors>(d, s, e, x, h, y);
+  }
   for (; e + kColumns <= s.channels; e += kColumns) column_of<decltype(d), kVectors>(d, s, e, x, h, y);
   if (e + 8 <= s.channels) column_of<decltype(eight), kHalf>(eight, s, e, x, h, y), e += 8;
   if (e + 4 <= s.channels) column_of<decltype(four), 1>(four, s, e, x, h, y), e += 4;

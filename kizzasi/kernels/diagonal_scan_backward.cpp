@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kizzasi/kernels/diagonal_scan_backward.cpp"
 #include <hwy/foreach_target.h>  // compiles the part below once for each target
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -45,10 +46,15 @@ HWY_INLINE void column(D d, const DiagonalChunk& k, std::size_t e) {
     std::copy_n(k.out.c.data() + from, width, k.gc + to);
     std::copy_n(k.carry + from, width, k.g + to);
     std::copy_n(k.before + from, width, k.h + to);
+    hwy::Prefetch(k.before + from + kSlot);  // of the next channels: rows stand too far apart for the processor to guess
+    hwy::Prefetch(k.carry + from + kSlot);
   }
   for (std::size_t t = 0; t < k.x.rows; ++t) {
     const float* HWY_RESTRICT before = k.h + t * 2 * plane;
     float* HWY_RESTRICT after = k.h + (t + 1) * 2 * plane;
+    hwy::Prefetch(k.x.data + t * k.x.stride + e + kSlot);
+    hwy::Prefetch(k.gy.data + t * k.gy.stride + e + kSlot);
+    hwy::Prefetch(k.out.x.data + t * k.out.x.stride + e + kSlot);
     const auto x = hn::LoadU(d, k.x.data + t * k.x.stride + e);
     for (std::size_t re = 0, im = plane; re < plane; re += kSlot, im += kSlot) {
       const auto a_re = hn::Load(d, k.a + re), a_im = hn::Load(d, k.a + im), h_re = hn::Load(d, before + re),

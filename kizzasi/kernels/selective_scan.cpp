@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kizzasi/kernels/selective_scan.cpp"
 #include <hwy/foreach_target.h>  // compiles the part below once for each target
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -37,6 +38,9 @@ HWY_INLINE void column(D d, const ScanRows& r, std::size_t e, const float* HWY_R
   for (std::size_t t = 0; t < r.x.rows; ++t) {
     const float* HWY_RESTRICT b = r.b.data + t * r.b.stride;
     const float* HWY_RESTRICT c = r.c.data + t * r.c.stride;
+    hwy::Prefetch(r.x.data + t * r.x.stride + e + kColumns);  // of the next channels: rows stand too far apart for the processor to guess
+    hwy::Prefetch(r.delta.data + t * r.delta.stride + e + kColumns);
+    hwy::Prefetch(r.y.data + t * r.y.stride + e + kColumns);
     hn::Vec<D> step[V], input[V], sum[V];
     for (std::size_t v = 0; v < V; ++v) {
       const auto x = hn::LoadU(d, r.x.data + t * r.x.stride + e + v * width);

@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kizzasi/kernels/selective_scan_backward.cpp"
 #include <hwy/foreach_target.h>  // compiles the part below once for each target
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -36,6 +37,9 @@ HWY_BEFORE_NAMESPACE();
 namespace kizzasi::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// The next channels of a row: rows stand too far apart for the processor to guess.
+HWY_INLINE void prefetch_next(MatrixView m, std::size_t t, std::size_t e) { hwy::Prefetch(m.data + t * m.stride + e + kSlot); }
+
 // The channels e .. e + lanes of the chunk: states forward again, then with g[t] = c[t] gy[t] + exp(delta[t+1] a) g[t+1] backward.
 template <class D>
 HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
@@ -45,6 +49,8 @@ HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
     std::copy_n(k.out.a.data() + n * channels + e, width, k.ga + n * kSlot);
     std::copy_n(k.carry + n * channels + e, width, k.g + n * kSlot);
     std::copy_n(k.before + n * channels + e, width, k.h + n * kSlot);
+    hwy::Prefetch(k.before + n * channels + e + kSlot);
+    hwy::Prefetch(k.carry + n * channels + e + kSlot);
   }
   const float* HWY_RESTRICT a = k.a;
   for (std::size_t t = 0; t < k.x.rows; ++t) {
@@ -52,6 +58,11 @@ HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
     const float* HWY_RESTRICT before = k.h + t * line;
     float* HWY_RESTRICT after = k.h + (t + 1) * line;
     float* HWY_RESTRICT decays = k.decay + t * line;
+    prefetch_next(k.x, t, e);
+    prefetch_next(k.delta, t, e);
+    prefetch_next(k.gy, t, e);
+    prefetch_next(k.out.x, t, e);
+    prefetch_next(k.out.delta, t, e);
     const auto delta = hn::LoadU(d, k.delta.data + t * k.delta.stride + e);
     const auto step = hn::Mul(delta, hn::Set(d, 1.44269504f));
     const auto input = hn::Mul(delta, hn::LoadU(d, k.x.data + t * k.x.stride + e));

@@ -77,6 +77,9 @@ void scan(const SsdRows& r, float* state) {
   constexpr std::size_t kVectors = kColumns / hn::MaxLanes(d), kQuarter = 8 / hn::MaxLanes(eight);
   for (std::size_t head = 0; head < r.s.heads; ++head) {
     std::size_t p = 0;
+    if (r.x.rows == 1) {  // one pass over memory in its own order
+      for (; p + 2 * kColumns <= r.s.head_dim; p += 2 * kColumns) column_of<decltype(d), 2 * kVectors>(d, r, head, p, state);
+    }
     for (; p + kColumns <= r.s.head_dim; p += kColumns) column_of<decltype(d), kVectors>(d, r, head, p, state);
     for (; p + 8 <= r.s.head_dim; p += 8) column_of<decltype(eight), kQuarter>(eight, r, head, p, state);
     for (; p < r.s.head_dim; ++p) column_of<decltype(one), 1>(one, r, head, p, state);
