@@ -200,8 +200,8 @@ class Run {
   Result<void> validate();
   Result<void> save() const;
   double validation_of(const NamedTensors& weights) {
-    return mean_loss(*task_.model, *task_.data, weights, task_.validation, static_cast<std::size_t>(config_.validation_windows),
-                     config_.loss, pool_);
+    return mean_loss(*task_.model, *task_.data, weights, task_.validation, static_cast<std::size_t>(config_.validation_windows), point_,
+                     pool_);
   }
   void note();
   void restore_sum(const Json& progress);
@@ -471,8 +471,6 @@ void TrainConfig::fields(FieldVisitor& visit) {
   schedule.fields(visit);
   visit.field({"clip", "Largest norm of the gradient; 0: no limit.", 0, 1e9}, clip);
   visit.field({"ema", "Weight of the past in the moving average of the weights that is kept; 0: the last weights.", 0, 0.99999}, ema);
-  visit.field({"shortcut_rate", "Learning rate of the short-cut as a share of the rest; 0: it stays as solved in closed form.", 0, 10},
-              shortcut_rate);
   visit.field({"noise", "Standard deviation of noise added to the inputs, in normalised units.", 0, 10}, noise);
   visit.field({"validate_every", "Steps between validations.", 1, 1e9}, validate_every);
   visit.field({"validation_windows", "Windows that a validation looks at, at most.", 1, 1e9}, validation_windows);
