@@ -189,17 +189,22 @@ Result<Json> parse_python_json(std::string_view text, std::string_view where) {
   std::string strict;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
-    if (quoted && text[i] == '\\' && i + 1 < text.size()) strict += text[i++];
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) {  // whatever follows a backslash ends no text
+      strict.append(text.substr(i++, 2));
+      continue;
+    }
     if (text[i] == '"') quoted = !quoted;
-    bool replaced = false;
-    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
-      if (quoted || replaced || !rest.starts_with(word)) continue;
+    const std::string_view rest = text.substr(i);
+    std::string_view word;
+    for (const std::string_view each : {"-Infinity", "Infinity", "NaN"}) {
+      if (!quoted && rest.starts_with(each)) word = each;
+    }
+    if (word.empty()) {
+      strict += text[i];
+    } else {
       strict.append("{\"__float__\": \"").append(word).append("\"}");
       i += word.size() - 1;
-      replaced = true;
     }
-    if (!replaced) strict += text[i];
   }
   return Json::parse(strict, where);
 }

@@ -133,7 +133,10 @@ TEST(PublishedConfiguration, TheTrapsOfRealFiles) {
     ASSERT_TRUE(json) << text;
     EXPECT_EQ(python_number(&json->find("time_step_limit")->items()[1], 0), std::numeric_limits<double>::infinity());
   }
-  EXPECT_EQ(parse_python_json(R"({"a": "Infinity \" NaN", "b": -Infinity})", "")->find("a")->string(), "Infinity \" NaN");
+  const auto quoted = parse_python_json(R"({"a": "Infinity \" NaN \\", "b": -Infinity})", "");
+  ASSERT_TRUE(quoted) << quoted.error().text();
+  EXPECT_EQ(quoted->find("a")->string(), "Infinity \" NaN \\");
+  EXPECT_EQ(python_number(quoted->find("b"), 0), -std::numeric_limits<double>::infinity());
   const auto nan = parse_python_json("NaN", "");
   EXPECT_TRUE(std::isnan(python_number(&*nan, 0)));
   EXPECT_FALSE(parse_python_json("{Infinite}", ""));
