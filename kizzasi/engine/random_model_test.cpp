@@ -67,6 +67,10 @@ ModelFile random_model(Rng& rng, double wild) {
   for (auto& [name, tensor] : m.weights) {
     // Not the poles of a recurrence: those stay what the papers make them.
     if (name.starts_with("backbone.")) continue;
+    if (name == "head.scale") {  // the units of the head: always positive
+      for (float& w : tensor.values) w = static_cast<float>((std::abs(wild) + 1e-3) * std::exp(rng.normal()));
+      continue;
+    }
     for (float& w : tensor.values) w = static_cast<float>(w * wild + 0.1 * wild * rng.normal());
   }
   if (rng.below(2) == 0) {
