@@ -110,7 +110,7 @@ ModelFile autoregression() {
   m.schema = {{{"x", "", Role::kTarget}}, 1'000'000'000, ""};
   m.normalizer = Normalizer({0}, {1});
   m.weights = SignalModel::initial_weights(m.config, channel_counts(m.schema), Rng(1));
-  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, 0.0f);
+  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
   m.weights.at("shortcut.recent.weight").values[0] = 0.5f;
   return m;
 }
@@ -176,7 +176,7 @@ TEST(Forecast, PathsWithinABlockAreTied) {
   ModelFile m = autoregression();
   m.config.horizon = 3;
   m.weights = SignalModel::initial_weights(m.config, channel_counts(m.schema), Rng(1));
-  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, 0.0f);
+  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
   Session s = Session::prepare(predictor_of(m));
   s.step({0, std::vector<double>{8}});
   ForecastRequest request;
