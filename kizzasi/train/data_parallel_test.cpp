@@ -1,9 +1,13 @@
-#include "kizzasi/train/gradient_shards.h"
-
+// The pattern of data-parallel training: one tape a shard, gradients added in the order of the shards.
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/base/rng.h"
+#include "kizzasi/base/thread_pool.h"
+#include "kizzasi/model/backbone.h"
 #include "kizzasi/train/losses.h"
 #include "kizzasi/train/optimizer.h"
 
@@ -50,18 +54,47 @@ struct Problem {
   }
 };
 
-TEST(GradientShards, TrainingHasTheSameBitsOnAnyNumberOfThreads) {
+// The gradient of the whole batch in the order of the layout, and its loss.
+struct Shards {
+  std::vector<std::unique_ptr<Tape<float>>> tapes;
+  std::vector<float> gradient;
+
+  explicit Shards(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) tapes.push_back(std::make_unique<Tape<float>>());
+  }
+
+  double run(ThreadPool& pool, const Problem& problem) {
+    const ParameterLayout layout = problem.layout();
+    std::vector<WeightVars<float>> vars(tapes.size());
+    std::vector<double> losses(tapes.size());
+    pool.run(tapes.size(), [&](std::size_t i) {
+      tapes[i]->clear();
+      for (const auto& [name, tensor] : problem.weights) {
+        vars[i].add(name, tapes[i]->borrow(autograd::Dims(tensor.shape), tensor.values, name != "frozen"));
+      }
+      losses[i] = problem.loss(i, tapes.size(), *tapes[i], vars[i]);
+    });
+    gradient.assign(layout.total(), 0);
+    for (std::size_t i = 0; i < tapes.size(); ++i) {
+      for (const auto& entry : layout.entries()) {
+        const auto part = tapes[i]->grad(vars[i].at(entry.name));
+        for (std::size_t k = 0; k < part.size(); ++k) gradient[entry.offset + k] += part[k];
+      }
+    }
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
+  }
+};
+
+TEST(DataParallel, TrainingHasTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](std::size_t threads) {
     Problem problem(1);
     ThreadPool pool(threads);
-    GradientShards shards(problem.layout(), 4);
+    Shards shards(4);
     auto optimizer = *Optimizer::of({}, problem.layout());
     std::vector<double> path;
     for (int step = 0; step < 30; ++step) {
-      path.push_back(shards.run(pool, problem.weights, [&](std::size_t shard, Tape<float>& tape, const WeightVars<float>& vars) {
-        return problem.loss(shard, 4, tape, vars);
-      }));
-      optimizer.step(problem.weights, shards.gradient(), 0.03);
+      path.push_back(shards.run(pool, problem));
+      optimizer.step(problem.weights, shards.gradient, 0.03);
     }
     return std::pair{problem.weights, path};
   };
@@ -70,21 +103,17 @@ TEST(GradientShards, TrainingHasTheSameBitsOnAnyNumberOfThreads) {
   for (const std::size_t threads : {2u, 3u, 4u}) EXPECT_EQ(train(threads), alone) << threads;
 }
 
-TEST(GradientShards, TheSumIsTheGradientOfTheWholeBatch) {
+TEST(DataParallel, TheSumIsTheGradientOfTheWholeBatch) {
   const Problem problem(2);
   ThreadPool pool(2);
   std::vector<float> whole;
   for (const std::size_t count : {1u, 2u, 8u, 64u}) {
-    GradientShards shards(problem.layout(), count);
-    for (int again = 0; again < 2; ++again) {  // the second run reuses tapes and buffers
-      shards.run(pool, problem.weights, [&](std::size_t shard, Tape<float>& tape, const WeightVars<float>& vars) {
-        EXPECT_FALSE(tape.wants_gradient(vars.at("frozen").id));
-        return problem.loss(shard, count, tape, vars);
-      });
-      const auto gradient = shards.gradient();
-      ASSERT_EQ(gradient.size(), problem.layout().total());
-      if (whole.empty()) whole.assign(gradient.begin(), gradient.end());
-      for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(gradient[i], whole[i], 1e-5);
+    Shards shards(count);
+    for (int again = 0; again < 2; ++again) {  // the second run reuses the tapes
+      shards.run(pool, problem);
+      if (whole.empty()) whole = shards.gradient;
+      ASSERT_EQ(shards.gradient.size(), whole.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(shards.gradient[i], whole[i], 1e-5);
     }
   }
 }
