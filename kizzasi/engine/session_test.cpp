@@ -169,7 +169,7 @@ ModelFile by_hand(double weight, std::int64_t step_ns = 1'000'000'000) {
   m.normalizer = Normalizer({10}, {2});
   Rng rng(1);
   m.weights = SignalModel::initial_weights(m.config, channel_counts(m.schema), rng);
-  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, 0.0f);
+  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
   m.weights.at("shortcut.recent.weight").values[0] = static_cast<float>(weight);
   return m;
 }
@@ -208,7 +208,7 @@ TEST(Session, GapsAreSteppedLateFramesAreNotTakenAndALongGapBeginsAnew) {
   ModelFile model = by_hand(1);
   model.config.recent = 3;  // the value three frames ago
   model.weights = SignalModel::initial_weights(model.config, channel_counts(model.schema), Rng(1));
-  for (auto& [name, tensor] : model.weights) std::ranges::fill(tensor.values, 0.0f);
+  for (auto& [name, tensor] : model.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
   model.weights.at("shortcut.recent.weight").values[2] = 1;
   Session s = Session::prepare(predictor_of(model, {}, options));
   fed(s, 20, 0);

@@ -1,0 +1,207 @@
+#include "kizzasi/forecast/learn.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kizzasi/base/float_env.h"
+#include "kizzasi/decode/correction.h"
+#include "kizzasi/engine/predictor.h"
+#include "kizzasi/engine/session.h"
+
+namespace kizzasi {
+namespace {
+
+// Levels of the calibrated intervals of a head that states none of its own.
+const std::vector<double> kUsualLevels{0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975};
+
+// One series that holds the training rows of all: what scales are fitted on.
+Series training_rows(const std::vector<Series>& series, const LearnParts& parts) {
+  Series all = series[0].slice(0, 0);
+  for (const RowRange& range : parts.train) {
+    const Series rows = series[range.series].slice(range.first, range.last);
+    all.values.insert(all.values.end(), rows.values.begin(), rows.values.end());
+  }
+  return all;
+}
+
+Result<void> enough_rows(const SignalShape& shape, const LearnParts& parts) {
+  std::size_t most = 0;
+  for (const RowRange& range : parts.train) most = std::max(most, range.last - range.first);
+  const std::size_t least = shape.horizon + 1;
+  if (most >= least) return {};
+  return fail({Fault::kBadInput, fmt::format("the longest training part has {} rows", most), "training data",
+               fmt::format("at least {} rows: a horizon of {} and one row before it", least, shape.horizon),
+               "Give more data, or a shorter --horizon."});
+}
+
+// Forecasts from validation origins against what came, for each step ahead and target: the calibration of the intervals.
+Calibration calibrate(const ModelFile& file, const std::vector<Series>& series, const LearnParts& parts, const LearnOptions& options,
+                      ThreadPool& pool) {
+  PredictorOptions plain;
+  plain.calibrate = false;
+  plain.model_constraints = false;
+  plain.levels = file.config.head.which() == HeadKind::kQuantiles ? file.config.head.levels : kUsualLevels;
+  auto predictor = Predictor::make(file, plain);
+  if (!predictor) return {};
+  const std::size_t horizon = (*predictor)->horizon(), targets = (*predictor)->targets(), lookback = (*predictor)->lookback();
+  struct Start {
+    std::size_t series, origin;
+  };
+  std::vector<Start> starts;
+  for (const RowRange& range : parts.validation) {
+    for (std::size_t origin = std::max<std::size_t>(range.first, 1); origin + horizon <= range.last; ++origin)
+      starts.push_back({range.series, origin});
+  }
+  const std::size_t n = std::min<std::size_t>(starts.size(), static_cast<std::size_t>(options.calibration_windows));
+  const bool spread = (*predictor)->has_spread();
+  std::vector<Forecast> forecasts(n);
+  std::vector<std::uint8_t> good(n, 0);
+  pool.run(n, [&](std::size_t i) {
+    const Start& start = starts[i * starts.size() / n];
+    const Series& one = series[start.series];
+    Session session = Session::prepare(*predictor);
+    session.prefill(one, start.origin - std::min(start.origin, lookback), start.origin);
+    ForecastRequest request;
+    request.horizon = horizon;
+    if (spread) request.levels = plain.levels;
+    const auto known = one.schema.with_role(Role::kKnownFuture);
+    for (std::size_t h = 0; h < horizon; ++h) {
+      for (const std::size_t channel : known) request.known.push_back(one.at(start.origin + h, channel));
+    }
+    good[i] = session.forecast(request, forecasts[i]) ? 1 : 0;
+  });
+  CalibrationFit fit(plain.levels, horizon, targets);
+  const std::vector<std::size_t> channels = series[0].schema.with_role(Role::kTarget);
+  std::vector<double> quantiles(plain.levels.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    if (good[i] == 0) continue;
+    const Start& start = starts[i * starts.size() / n];
+    for (std::size_t h = 0; h < horizon; ++h) {
+      for (std::size_t t = 0; t < targets; ++t) {
+        const double median = forecasts[i].block.point(h, t);
+        for (std::size_t q = 0; q < quantiles.size(); ++q) quantiles[q] = spread ? forecasts[i].block.quantile(q, h, t) : median;
+        fit.add(h, t, median, quantiles, series[start.series].at(start.origin + h, channels[t]));
+      }
+    }
+  }
+  return fit.finish(options.adaptation_rate);
+}
+
+}  // namespace
+
+void LearnOptions::fields(FieldVisitor& visit) {
+  visit.field({"scaling", "How values are scaled, fitted on the training rows.", 0, 0, {"standard", "robust", "min_max", "none"}}, scaling);
+  visit.field({"train_share", "Share of the rows that trains, from the start.", 0.01, 1}, train_share);
+  visit.field({"validation_share", "Share of the rows after them that chooses the best weights and calibrates the intervals.", 0, 0.99},
+              validation_share);
+  visit.field({"calibration_windows", "Validation forecasts that the intervals are calibrated on, at most; 0: none.", 0, 1e6},
+              calibration_windows);
+  visit.field({"adaptation_rate", "How fast intervals learn in streams; 0: they stay as calibrated.", 0, 1}, adaptation_rate);
+}
+
+Result<LearnParts> learn_parts(const std::vector<Series>& series, double train_share, double validation_share) {
+  LearnParts parts;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const auto split = data::split_rows(series[i].rows(), train_share, validation_share);
+    if (!split) return fail(split.error());
+    const auto at = static_cast<std::uint32_t>(i);
+    parts.train.push_back({at, 0, split->train_end});
+    parts.validation.push_back({at, split->train_end, split->validation_end});
+    parts.test.push_back({at, split->validation_end, split->rows});
+  }
+  return parts;
+}
+
+std::string data_hash(const std::vector<Series>& series) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the bytes
+  const auto bytes = [&](const void* data, std::size_t n) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < n; ++i) hash = (hash ^ p[i]) * 0x100000001b3u;
+  };
+  for (const Series& one : series) {
+    const std::string head = one.id + to_json(one.schema).dump();
+    bytes(head.data(), head.size());
+    bytes(&one.start_ns, sizeof(one.start_ns));
+    for (const double value : one.values) {
+      const double plain = value != value ? 0x7ff8p0 : value;  // every NaN is one missing value
+      bytes(&plain, sizeof(plain));
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& options, const std::string& checkpoint, bool resume,
+                      ThreadPool& pool, const Clock& clock, const LearnHooks& hooks) {
+  const FloatEnv environment;
+  if (series.empty()) return fail({Fault::kBadInput, "there is no series", "training data", "at least one", ""});
+  const auto parts = learn_parts(series, options.train_share, options.validation_share);
+  if (!parts) return fail(parts.error());
+  const auto scaling = scaling_from(options.scaling, "scaling");
+  if (!scaling) return fail(scaling.error());
+  Learned learned;
+  ModelFile& file = learned.file;
+  file.config = options.model;
+  file.schema = series[0].schema;
+  const auto normalizer = Normalizer::fit(training_rows(series, *parts), *scaling);
+  if (!normalizer) return fail(normalizer.error());
+  file.normalizer = *normalizer;
+
+  const ChannelCounts counts = channel_counts(file.schema);
+  const std::vector<std::size_t> order = channel_order(file.schema);
+  const Rng rng = Rng(static_cast<std::uint64_t>(options.training.seed)).named("weights");
+  file.weights = SignalModel::initial_weights(file.config, counts, rng);
+  const auto untrained = SignalModel::load(file.config, counts, file.weights);
+  if (!untrained) return fail(untrained.error());
+  if (auto enough = enough_rows(untrained->shape(), *parts); !enough) return fail(enough.error());
+  const Dataset data(*untrained, series, file.normalizer, order);
+  const auto shortcut = fit_shortcut(file.config, data, parts->train, parts->validation, file.weights, pool);
+  if (!shortcut) return fail(shortcut.error());
+  learned.shortcut = *shortcut;
+  const auto model = SignalModel::load(file.config, counts, file.weights);
+  if (!model) return fail(model.error());
+  if (hooks.started) hooks.started(*model, *shortcut);
+
+  TrainTask task;
+  task.model = &*model;
+  task.data = &data;
+  task.train = parts->train;
+  task.validation = parts->validation;
+  task.weights = file.weights;
+  task.identity["data"] = data_hash(series);
+  task.identity["model"] = to_json(options.model);
+  task.identity["learning"] = to_json(options);
+  task.checkpoint = checkpoint;
+  task.resume = resume;
+  TrainConfig training = options.training;
+  if (!model->shape().has_backbone) training.steps = 0;  // a short-cut alone is solved, not trained
+  auto outcome = train(task, training, pool, clock, hooks.watch);
+  if (!outcome) return fail(outcome.error());
+  learned.outcome = std::move(*outcome);
+  file.weights = learned.outcome.weights;
+  if (options.calibration_windows > 0) file.calibration = calibrate(file, series, *parts, options, pool);
+
+  Json& record = file.training;
+  record["data_hash"] = data_hash(series);
+  record["seed"] = options.training.seed;
+  record["steps"] = learned.outcome.steps;
+  record["best_step"] = learned.outcome.best_step;
+  record["parameters"] = model->parameter_count();
+  record["train_share"] = options.train_share;
+  record["validation_share"] = options.validation_share;
+  record["rows"] = series[0].rows();
+  record["series"] = series.size();
+  record["shortcut_lambda"] = learned.shortcut.lambda;
+  record["shortcut_validation_loss"] = learned.outcome.start_validation;
+  record["validation_loss"] = learned.outcome.best_validation;
+  Json training_options = to_json(options.training);
+  training_options["budget_s"] = nullptr;  // `steps` repeats the run, whatever stopped it
+  training_options["steps"] = nullptr;
+  training_options["checkpoint_every"] = nullptr;
+  record["options"] = std::move(training_options);
+  return learned;
+}
+
+}  // namespace kizzasi
