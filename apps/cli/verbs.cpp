@@ -12,7 +12,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
-     "kizzasi bench\nkizzasi bench --json --seconds 5", bench},
+     "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
 });
 
 }  // namespace

@@ -55,6 +55,7 @@ CASES = [
     (["bench", "--threads", "100000"], 2, ["--threads", "1024"]),
     (["bench", "--threads", "-2"], 2, ["--threads"]),
     (["bench", "--json=maybe"], 2, ["--json"]),
+    (["bench", "--preset", "robotic"], 2, ["'robotic'", "Did you mean 'robotics'?"]),
     (["bench", "surplus"], 2, ["'surplus'", "too many"]),
     (["bench", "a", "b", "--json"], 2, ["'a'", "too many"]),
     (["bench", "--", "--json"], 2, ["too many"]),
