@@ -29,7 +29,7 @@ help:
 	@echo 'make evidence   the long checks; writes docs/evidence.md (hours)'
 	@echo 'make bench      speed of kernels and steps on this machine'
 	@echo 'make format     formats every C++ file'
-	@echo 'make features   writes docs/FEATURES.md from docs/features.toml'
+	@echo 'make features   writes docs/FEATURES.md from docs/features.toml, docs/configuration.md from the fields'
 	@echo 'make package    a .deb and a tarball in dist/'
 
 setup:
@@ -85,8 +85,9 @@ test-races:
 	cmake --build build/tsan --target base_test train_test engine_test
 	ctest --test-dir build/tsan --label-regex '^(base|train|engine)$$'
 
-evidence: build
+evidence: configure-tests
 	@$(call need,python3,evidence)
+	@cmake --build build
 	tools/evidence.py
 
 bench: configure-tests
@@ -98,13 +99,14 @@ format:
 	@$(call need,clang-format-19,format)
 	git ls-files '*.h' '*.cpp' | xargs clang-format-19 -i
 
-features:
+features: configure-tests
 	@$(call need,python3,features)
-	tools/check_features.py --write docs/FEATURES.md
+	@tools/check_features.py --write docs/FEATURES.md
+	@cmake --build build --target configuration_page
+	@build/bin/configuration_page > docs/configuration.md
 
 package: build
-	cd build && cpack -B ../dist
-	@rm -rf dist/_CPack_Packages && ls -l dist
+	tools/package
 
 clean:
 	rm -rf build demo dist

@@ -24,7 +24,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/kizzasiConfigVersion.cmake 
 install(FILES ${CMAKE_BINARY_DIR}/kizzasiConfig.cmake ${CMAKE_BINARY_DIR}/kizzasiConfigVersion.cmake DESTINATION ${config_folder})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME kizzasi)
 set(CPACK_PACKAGE_CONTACT "The Kizzasi authors <kizzasi@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Autoregressive prediction of signals that obeys its limits")
