@@ -37,7 +37,7 @@ setup:
 
 build:
 	@./setup build
-	@cmake --preset release -DKIZZASI_TESTS=$(TESTS) -DKIZZASI_BENCH=OFF --log-level=WARNING
+	@cmake --preset release -DKIZZASI_TESTS=$(TESTS) -DKIZZASI_BENCH=OFF >/dev/null
 	@cmake --build build --target kizzasi
 	@echo 'built $(KIZZASI)'
 
@@ -47,7 +47,7 @@ demo: build
 configure-tests:
 	@$(call need,ninja,test)
 	@pkg-config --exists gtest || { echo 'the tests need libgtest-dev, which is not installed: run ./setup' >&2; exit 1; }
-	@cmake --preset release -DKIZZASI_TESTS=ON -DKIZZASI_BENCH=ON --log-level=WARNING
+	@cmake --preset release -DKIZZASI_TESTS=ON -DKIZZASI_BENCH=ON >/dev/null
 
 quick: configure-tests
 	@cmake --build build
@@ -75,13 +75,13 @@ test-docs:
 
 test-sanitizers:
 	@$(call need,clang++-19,test)
-	@cmake --preset asan -DKIZZASI_BENCH=OFF --log-level=WARNING
+	@cmake --preset asan -DKIZZASI_BENCH=OFF >/dev/null
 	cmake --build build/asan
 	ctest --test-dir build/asan --label-exclude house
 
 test-races:
 	@$(call need,clang++-19,test)
-	@cmake --preset tsan -DKIZZASI_BENCH=OFF --log-level=WARNING
+	@cmake --preset tsan -DKIZZASI_BENCH=OFF >/dev/null
 	cmake --build build/tsan --target base_test train_test engine_test
 	ctest --test-dir build/tsan --label-regex '^(base|train|engine)$$'
 
