@@ -59,6 +59,7 @@ EtsModel holt_winters(bool multiplicative, double alpha, double beta_star, doubl
 EtsState ets_start(EtsForm form, std::span<const double> y, std::size_t season);
 
 // Weights and start of the greatest likelihood within 1e-4 <= alpha <= 0.9999, beta <= alpha, gamma <= 1 - alpha, 0.8 <= phi <= 0.98.
+// Seasons of more than 48 slots start as ets_start() says; only weights, level and trend are fitted then.
 // An error where y has fewer values than the form has parameters and two more, is constant in a form that needs a spread, or is not
 // positive where the form multiplies.
 Result<EtsModel> ets_fit(EtsForm form, std::span<const double> y, std::size_t season);

@@ -16,6 +16,7 @@ using Season = EtsForm::Season;
 
 constexpr double kLeast = 1e-4, kMost = 0.9999;  // of the smoothing weights
 constexpr double kLeastPhi = 0.8, kMostPhi = 0.98;
+constexpr std::size_t kMostFreeSlots = 48;  // longer seasons start as estimated: their start fades, and fitting it takes long
 
 // The likelihood has several valleys: where the descent begins decides which one it finds.
 struct Start {
@@ -58,7 +59,7 @@ double deviation_of(std::span<const double> y) {
 class Coordinates {
  public:
   Coordinates(EtsForm form, std::size_t season, double unit)
-      : form_(form), slots_(form.season == Season::kNone ? 0 : season), unit_(unit) {}
+      : form_(form), slots_(form.season == Season::kNone ? 0 : season), free_slots_(slots_ > kMostFreeSlots ? 0 : slots_), unit_(unit) {}
 
   std::vector<double> free(const EtsModel& model) const {
     std::vector<double> x{stretch(model.alpha, kLeast, kMost)};
@@ -67,7 +68,7 @@ class Coordinates {
     if (form_.damped) x.push_back(stretch(model.phi, kLeastPhi, kMostPhi));
     x.push_back(model.start.level / unit_);
     if (form_.trend) x.push_back(model.start.trend / trend_unit());
-    for (std::size_t s = 0; s + 1 < slots_; ++s) x.push_back(model.start.season[s] / season_unit());
+    for (std::size_t s = 0; s + 1 < free_slots_; ++s) x.push_back(model.start.season[s] / season_unit());
     return x;
   }
 
@@ -80,8 +81,8 @@ class Coordinates {
     if (form_.damped) out.phi = squash(x[i++], kLeastPhi, kMostPhi);
     out.start.level = x[i++] * unit_;
     if (form_.trend) out.start.trend = x[i++] * trend_unit();
+    if (free_slots_ == 0) return;  // none, or kept as `out` has it
     out.start.season.resize(slots_);
-    if (slots_ == 0) return;
     double last = form_.season == Season::kMultiplicative ? static_cast<double>(slots_) : 0;
     for (std::size_t s = 0; s + 1 < slots_; ++s) {
       out.start.season[s] = x[i++] * season_unit();
@@ -95,7 +96,7 @@ class Coordinates {
   double trend_unit() const { return 0.1 * unit_; }
 
   EtsForm form_;
-  std::size_t slots_;
+  std::size_t slots_, free_slots_;
   double unit_;
 };
 
@@ -168,10 +169,12 @@ Result<EtsModel> ets_fit(EtsForm form, std::span<const double> y, std::size_t se
       from.start.level = y[0];
       std::fill(from.start.season.begin(), from.start.season.end(), form.season == Season::kMultiplicative ? 1.0 : 0.0);
     }
+    trial.start.season = from.start.season;
     std::vector<double> x = coordinates.free(from);
     const double value = minimise(cost, x);
     if (!(value < least)) continue;
     least = value;
+    best.start.season = from.start.season;
     coordinates.model(x, best);
   }
   if (!std::isfinite(least)) {
