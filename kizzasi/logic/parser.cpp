@@ -147,10 +147,11 @@ class Parser {
   }
 
   Parsed comparison() {
+    const std::size_t begin = now().offset;
     Parsed first = sum();
     if (!first) return {};
-    if (is_word("in")) return membership(*std::move(first));
-    Formula chain = node(Op::kCompare, first->offset);
+    if (is_word("in")) return membership(*std::move(first), begin);
+    Formula chain = node(Op::kCompare, begin);
     chain.operands.push_back(*std::move(first));
     while (const auto sign = comparison_sign()) {
       const std::size_t offset = now().offset;
@@ -180,10 +181,10 @@ class Parser {
     return measured_depth(std::move(chain));
   }
 
-  Parsed membership(Formula value) {
+  Parsed membership(Formula value, std::size_t begin) {
     if (!number(value)) return {};
     ++at_;
-    Formula f = node(Op::kIn, value.offset);
+    Formula f = node(Op::kIn, begin);
     f.operands.push_back(std::move(value));
     if (!expect("[", "[low, high] after in")) return {};
     for (int end = 0; end < 2; ++end) {

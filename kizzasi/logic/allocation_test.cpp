@@ -1,0 +1,58 @@
+// Proof that stepping does not allocate: the global operator new counts.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include "kizzasi/base/rng.h"
+#include "kizzasi/logic/guard.h"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace kizzasi {
+namespace {
+
+TEST(Allocation, SteppingAGuardAllocatesNothing) {
+  Schema schema;
+  for (const char* name : {"a", "b", "c", "d"}) schema.channels.push_back({name, "", Role::kTarget});
+  schema.step_ns = 10'000'000;
+  std::vector<ConstraintText> texts{{"range", "-5 <= a <= 5"},       {"slew", "abs(rate(a)) <= 3"}, {"hold", "b <= 4", "hold"},
+                                    {"reject", "d <= 90", "reject"}, {"sum", "b + c - 2 * d == 1"}, {"warn", "c <= 1", "warn"}};
+  texts.push_back({.name = "soft", .that = "a <= 1", .soft = true});
+  for (const int decimals : {-1, 3}) {
+    if (decimals == 3) texts[4].that = "b + c - 2 * d == 1 +- 0.1";
+    const auto guard = compile_guard(schema, texts, {decimals});
+    ASSERT_TRUE(guard) << guard.error().text();
+    std::vector<std::byte> state((*guard)->state_bytes());
+    std::vector<double> scratch((*guard)->scratch_doubles()), value(4);
+    GuardReport report;
+    (*guard)->prepare(report);
+    (*guard)->reset(state);
+    Rng rng(9);
+    const std::size_t before = allocations;
+    for (std::int64_t t = 0; t < 10'000; ++t) {
+      for (double& x : value) x = rng.below(20) == 0 ? std::numeric_limits<double>::quiet_NaN() : 50 * rng.normal();
+      (*guard)->propose(state, t * schema.step_ns, value, report, scratch);
+      (*guard)->check(state, t * schema.step_ns, value, report);
+      double low = 0, high = 0;
+      for (std::size_t channel = 0; channel < 4; ++channel) (*guard)->interval(state, t * schema.step_ns, channel, low, high);
+      (*guard)->accept(state, t * schema.step_ns, {}, value);
+    }
+    EXPECT_EQ(allocations - before, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace kizzasi
