@@ -39,11 +39,10 @@ class Stream {
   Stream(const Schema& schema, std::initializer_list<const char*> constraints, int decimals = -1)
       : Stream(schema, texts(constraints), decimals) {}
 
-  std::vector<double> propose(std::vector<double> value, std::int64_t time) {
+  std::vector<double> propose(std::vector<double> value) {
     status = guard_->propose(state, time, value, report, scratch_);
     return value;
   }
-  std::vector<double> propose(std::vector<double> value) { return propose(std::move(value), time); }
   void accept(const std::vector<double>& measured, const std::vector<double>& emitted) {
     guard_->accept(state, time, measured, emitted);
     time += step_ == 0 ? 1 : step_;
@@ -140,7 +139,9 @@ TEST(Guard, GivesThePublishedNearestPoints) {
     for (const double y : p.y) size = std::max(size, std::abs(y));
     if (const Json* wins = line.find("box_wins")) {
       for (std::size_t i = 0; i < x.size(); ++i) {
-        if (wins->items()[i].is_number()) EXPECT_EQ(x[i], wins->items()[i].number()) << id;
+        if (wins->items()[i].is_number()) {
+          EXPECT_EQ(x[i], wins->items()[i].number()) << id;
+        }
       }
     }
     if (feasible) {
@@ -148,7 +149,9 @@ TEST(Guard, GivesThePublishedNearestPoints) {
       const Json* unchanged = line.find("unchanged");
       for (std::size_t i = 0; i < x.size(); ++i) {
         EXPECT_NEAR(x[i], expected[i], 1e-12 * size) << id << " x" << i;
-        if (unchanged != nullptr && unchanged->boolean()) EXPECT_EQ(x[i], p.y[i]) << id;
+        if (unchanged != nullptr && unchanged->boolean()) {
+          EXPECT_EQ(x[i], p.y[i]) << id;
+        }
       }
     }
     ++cases;
