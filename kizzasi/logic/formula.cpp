@@ -138,7 +138,13 @@ class Printer {
 
   static std::string interval(const Interval& i) {
     if (!i.given) return {};
-    return fmt::format("[{}{},{}{}]", number_text(i.low), i.low_unit, number_text(i.high), i.high_unit);
+    return fmt::format("[{}{},{}{}]", number_text(i.low), time_unit(i.low_unit), number_text(i.high), time_unit(i.high_unit));
+  }
+
+  // Right behind the number where it is made of letters, else in brackets.
+  static std::string time_unit(const std::string& unit) {
+    const auto plain = [](char c) { return is_letter(c) && static_cast<unsigned char>(c) < 0x80; };
+    return std::all_of(unit.begin(), unit.end(), plain) ? unit : fmt::format(" [{}]", unit);
   }
 
   bool all_brackets_;

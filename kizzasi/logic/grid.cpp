@@ -31,18 +31,22 @@ double Grid::nearest(double x) const noexcept {
 
 double Grid::floor(double x) const noexcept {
   if (all_doubles() || !std::isfinite(x) || coarse(x)) return x;
-  double k = std::floor(x * power_);
-  while (k / power_ > x) k -= 1;
-  while ((k + 1) / power_ <= x) k += 1;
-  return k / power_ + 0.0;
+  return below_or_at(x) / power_ + 0.0;
 }
 
 double Grid::above(double x) const noexcept {
   if (!std::isfinite(x)) return x;
   const double next = std::nextafter(x, std::numeric_limits<double>::infinity());
   if (all_doubles() || coarse(x)) return next;
-  const double up = (std::nearbyint(x * power_) + 1) / power_ + 0.0;
+  const double up = (below_or_at(x) + 1) / power_ + 0.0;
   return up > next ? up : next;
+}
+
+double Grid::below_or_at(double x) const noexcept {
+  double k = std::floor(x * power_);
+  while (k / power_ > x) k -= 1;
+  while ((k + 1) / power_ <= x) k += 1;
+  return k;
 }
 
 }  // namespace kizzasi::logic

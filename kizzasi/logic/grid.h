@@ -27,6 +27,7 @@ class Grid {
  private:
   // Where doubles lie at least 10^-n apart, each reads back from its own n decimals.
   bool coarse(double x) const noexcept;
+  double below_or_at(double x) const noexcept;  // the largest whole k with k / 10^n <= x
   int decimals_ = -1;
   double power_ = 1, step_ = 0;
 };

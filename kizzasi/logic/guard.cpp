@@ -84,6 +84,11 @@ class CompiledGuard final : public Guard {
       const double x = value[c_.boxes[i].channel];
       if (x == ends[2 * i] || x == ends[2 * i + 1]) report.active[c_.atoms[c_.boxes[i].atom].constraint] = 1;
     }
+    for (const Group& group : c_.groups) {
+      for (const Row& row : group.rows) {
+        if (c_.atoms[row.atom].comparison == Comparison::kEqual) report.active[c_.atoms[row.atom].constraint] = 1;
+      }
+    }
     report.status = verdict(held, report);
     return report.status;
   }

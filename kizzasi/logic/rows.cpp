@@ -137,7 +137,9 @@ double missing(const Compiled& c, const Group& group, const Moment& moment, doub
       if (!(std::abs(excess) <= kRounding * size + std::abs(row.factors[h]) * steps)) break;
       // An inequality is met with a growing margin; an equality has its own.
       const double margin = atom.comparison == Comparison::kEqual ? 0 : std::scalbn(kEps * size, std::min(attempt, 10) - 2);
-      return -(excess + (attempt == 0 ? 0 : margin)) / row.factors[h];
+      double need = excess + (attempt == 0 ? 0 : margin);
+      if (need == 0) need = std::max(kEps * size, std::numeric_limits<double>::denorm_min());  // a strict one that ends on its edge
+      return -need / row.factors[h];
     }
   }
   return 0;
