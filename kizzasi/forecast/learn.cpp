@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <cmath>
+#include <limits>
 
 #include "kizzasi/base/float_env.h"
 #include "kizzasi/decode/correction.h"
@@ -126,7 +126,7 @@ std::string data_hash(const std::vector<Series>& series) {
     bytes(head.data(), head.size());
     bytes(&one.start_ns, sizeof(one.start_ns));
     for (const double value : one.values) {
-      const double plain = value != value ? 0x7ff8p0 : value;  // every NaN is one missing value
+      const double plain = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;  // every NaN is one missing value
       bytes(&plain, sizeof(plain));
     }
   }

@@ -36,7 +36,8 @@ constexpr std::array kPresets = std::to_array<Named>({{"audio", "mamba2", 256, 1
                                                       {"lightweight", "mamba", 32, 4, 1, 512},
                                                       {"video", "mamba2", 512, 32, 6, 16384},
                                                       {"control", "mamba2", 64, 8, 2, 256},
-                                                      {"custom", "mamba2", 128, 16, 3, 4096}});
+                                                      {"custom", "mamba2", 128, 16, 3, 4096},
+                                                      {"forecast", "mamba2", 32, 16, 2, 192}});
 constexpr auto kNames = [] {
   std::array<std::string_view, kPresets.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPresets[i].name;
@@ -68,6 +69,13 @@ Preset lightweight(std::size_t inputs, std::size_t outputs) { return {row("light
 Preset video(std::size_t features) { return {row("video"), features, features}; }
 Preset control(std::size_t state_dim, std::size_t action_dim) { return {row("control"), state_dim, action_dim}; }
 Preset custom() { return {row("custom"), 1, 1}; }
+Preset forecast(std::size_t channels) {
+  ModelConfig config = row("forecast");
+  config.windowed = true;
+  config.patch = 8;
+  config.horizon = 24;
+  return {config, channels, channels};
+}
 
 }  // namespace presets
 
@@ -79,6 +87,7 @@ Result<ModelConfig> preset(std::string_view name, double sample_rate) {
     return fail({Fault::kBadUse, fmt::format("there is no preset '{}'", name), "", fmt::format("one of {}", fmt::join(names, ", ")),
                  did_you_mean(name, names)});
   }
+  if (name == "forecast") return presets::forecast(1).config;
   if (name != "audio") return row(name);
   const auto audio = presets::audio(sample_rate);
   if (!audio) return fail(audio.error());

@@ -27,11 +27,12 @@ Preset sensor(std::size_t channels);
 Preset lightweight(std::size_t inputs, std::size_t outputs);
 Preset video(std::size_t features);
 Preset control(std::size_t state_dim, std::size_t action_dim);
-Preset custom();  // a middle size to change at will
+Preset custom();                          // a middle size to change at will
+Preset forecast(std::size_t channels);    // many steps ahead at once from a window: plants, traffic, demand; a season is set by the data
 
 }  // namespace presets
 
-// What `--preset NAME` takes: audio, robotics, sensor, lightweight, video, control, custom. Channels come from the data.
+// What `--preset NAME` takes: audio, robotics, sensor, lightweight, video, control, custom, forecast. Channels come from the data.
 std::span<const std::string_view> preset_names();
 Result<ModelConfig> preset(std::string_view name, double sample_rate = 44100);
 
