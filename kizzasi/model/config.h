@@ -54,6 +54,7 @@ struct ModelConfig {
   std::int64_t recent = 16;            // frames of recent past that the short-cut sees
   std::int64_t season = 0;             // frames a season; 0: none
   std::int64_t seasons = 0;            // how many of the last seasons' same slots the short-cut and the decoder see
+  bool intercept = true;               // a constant term in the short-cut
   std::int64_t d_decoder = 64;         // width of the decoder that joins backbone, slots and known future
   std::int64_t parameter_cap = 1 << 30;
 

@@ -23,6 +23,7 @@ SignalShape::SignalShape(const ModelConfig& config, ChannelCounts counts) {
   decoder = size(config.d_decoder);
   d_model = size(config.backbone.d_model);
   windowed = config.windowed;
+  intercept = config.intercept;
 }
 
 std::size_t SignalShape::lookback() const noexcept {

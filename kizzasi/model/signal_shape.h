@@ -33,7 +33,7 @@ struct SignalShape {
   std::size_t parameters = 1;  // of one predicted value
   std::size_t decoder = 0;     // width
   std::size_t d_model = 0;
-  bool has_shortcut = true, has_backbone = true, windowed = false;
+  bool has_shortcut = true, has_backbone = true, windowed = false, intercept = true;
 
   std::size_t past() const noexcept { return targets + observed; }      // channels of a lane that are known up to now only
   std::size_t inputs() const noexcept { return past() + known; }        // of a lane

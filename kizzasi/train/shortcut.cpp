@@ -74,7 +74,7 @@ void own_features(const SignalShape& s, const SignalBatch& batch, std::size_t wi
 void common_features(const SignalShape& s, const SignalBatch& batch, std::size_t window, std::span<double> out) {
   const std::size_t recent = s.recent * s.past();
   std::copy_n(batch.recent.data() + window * recent, recent, out.begin());
-  out[recent] = 1;
+  out[recent] = s.intercept ? 1 : 0;
 }
 
 bool complete(const SignalShape& s, const Answers& answers, std::size_t window) {
@@ -231,7 +231,7 @@ double error(const Moments& m, const Solution& w) {
 float inverse_softplus(double y) { return static_cast<float>(y > 20 ? y : std::log(std::expm1(std::max(y, 1e-4)))); }
 
 // The training residuals of one output as the scale of its head and the start of the parameters in that unit.
-float set_head(const HeadConfig& head, std::vector<double>& residuals, std::span<float> parameters) {
+float set_head(const HeadConfig& head, bool intercept, std::vector<double>& residuals, std::span<float> parameters) {
   double square = 0;
   for (const double r : residuals) square += r * r;
   const double scale = std::max(std::sqrt(square / static_cast<double>(residuals.size())), 1e-6);
@@ -245,7 +245,7 @@ float set_head(const HeadConfig& head, std::vector<double>& residuals, std::span
   };
   switch (head.which()) {
     case HeadKind::kPoint:
-      parameters[0] = static_cast<float>(at(0.5));
+      parameters[0] = intercept ? static_cast<float>(at(0.5)) : 0.0f;
       break;
     case HeadKind::kGaussian:
       parameters[1] = inverse_softplus(1);
@@ -264,7 +264,7 @@ float set_head(const HeadConfig& head, std::vector<double>& residuals, std::span
     case HeadKind::kQuantiles: {
       const auto middle = static_cast<std::size_t>(std::find(head.levels.begin(), head.levels.end(), 0.5) - head.levels.begin());
       std::size_t next = 0;
-      parameters[next++] = static_cast<float>(at(0.5));
+      parameters[next++] = intercept ? static_cast<float>(at(0.5)) : 0.0f;
       for (std::size_t q = middle + 1; q < head.levels.size(); ++q)
         parameters[next++] = inverse_softplus(at(head.levels[q]) - at(head.levels[q - 1]));
       for (std::size_t q = middle; q-- > 0;) parameters[next++] = inverse_softplus(at(head.levels[q + 1]) - at(head.levels[q]));
@@ -352,7 +352,7 @@ Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data,
   for (std::size_t o = 0; o < seen.outputs; ++o) {
     if (residuals[o].empty()) continue;
     const auto parameters = std::span(weights["head.bias"].values).subspan(o * s.parameters, s.parameters);
-    weights["head.scale"].values[o] = set_head(config.head, residuals[o], parameters);
+    weights["head.scale"].values[o] = set_head(config.head, s.intercept, residuals[o], parameters);
   }
   return fit;
 }
