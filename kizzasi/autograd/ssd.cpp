@@ -93,9 +93,10 @@ Var<float> ssd(Var<float> x, Var<float> delta, Var<float> a, Var<float> b, Var<f
   Tape<float>& tape = *x.tape;
   const Dims dims = x.dims();
   const Sizes s{dims[0], dims[1], dims[2], dims[3], b.dims()[2], b.dims()[3], d.dims().size() == 2};
+  // Longer chunks cost more within than they save between: the products within grow with the chunk, those between with the states.
+  const std::size_t rows_a_chunk = std::min({chunk, s.time, s.states < 64 ? std::size_t{32} : std::size_t{64}});
   const auto scan = [=](const Tape<float>& on) {
-    return kernels::ChunkedSsd{s.heads,        s.head_dim,     s.states,    s.groups,
-                               on.value(a.id), on.value(d.id), s.wide_skip, std::min(chunk, s.time)};
+    return kernels::ChunkedSsd{s.heads, s.head_dim, s.states, s.groups, on.value(a.id), on.value(d.id), s.wide_skip, rows_a_chunk};
   };
   const std::size_t kept_size = (scan(tape).chunks(s.time) + 1) * scan(tape).state_size();
   const std::size_t kept = tape.keep(s.batch * kept_size), scratch = tape.keep(kernels::ssd_chunked_scratch(scan(tape)));
@@ -122,7 +123,7 @@ Var<float> ssd(Var<float> x, Var<float> delta, Var<float> a, Var<float> b, Var<f
     }
   });
   for (std::size_t i = 0; i < s.batch; ++i) {
-    kernels::ssd_chunked(scan(tape), rows(x.value().data(), i, wide), rows(delta.value().data(), i, s.heads),
+    kernels::ssd_keeping(scan(tape), rows(x.value().data(), i, wide), rows(delta.value().data(), i, s.heads),
                          rows(b.value().data(), i, narrow), rows(c.value().data(), i, narrow),
                          tape.mutable_value(kept).subspan(i * kept_size, kept_size), rows(tape.mutable_value(y.id).data(), i, wide),
                          tape.mutable_value(scratch));

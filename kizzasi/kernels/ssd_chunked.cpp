@@ -6,6 +6,7 @@
 
 #include "kizzasi/kernels/activations.h"
 #include "kizzasi/kernels/gemm.h"
+#include "kizzasi/kernels/ssd.h"
 
 namespace kizzasi::kernels {
 namespace {
@@ -75,28 +76,6 @@ void weigh(const ChunkedSsd& s, const Rows& r, std::size_t head, const Buffers& 
 }
 
 const float* skip_of(const ChunkedSsd& s, std::size_t head) { return s.d.data() + (s.wide_skip ? head * s.head_dim : head); }
-
-void chunk_forward(const ChunkedSsd& s, const Rows& r, const float* before, float* after, MatrixSpan y, const Buffers& k) {
-  const std::size_t q = r.count(), size = s.states * s.head_dim;
-  for (std::size_t head = 0; head < s.heads; ++head) {
-    const std::size_t group = head * s.groups / s.heads;
-    if (head == 0 || group != (head - 1) * s.groups / s.heads) {
-      gemm(kNo, of_group(s, r.c, group), kYes, of_group(s, r.b, group), {k.scores, q, q}, false);
-    }
-    weigh(s, r, head, k);
-    const MatrixView x = r.x.columns(head * s.head_dim, s.head_dim);
-    const MatrixSpan out = y.columns(head * s.head_dim, s.head_dim);
-    gemm(kNo, {k.m, q, q}, kNo, x, out, false);
-    gemm(kNo, {k.c_in, q, s.states}, kNo, {before + head * size, s.states, s.head_dim}, out, true);
-    const float* skip = skip_of(s, head);
-    for (std::size_t i = 0; i < q; ++i) {
-      for (std::size_t p = 0; p < s.head_dim; ++p) out.row(i)[p] += skip[s.wide_skip ? p : 0] * x.row(i)[p];
-    }
-    const float whole = k.from_start[q - 1];
-    for (std::size_t i = 0; i < size; ++i) after[head * size + i] = whole * before[head * size + i];
-    gemm(kYes, {k.b_out, q, s.states}, kNo, x, {after + head * size, s.states, s.head_dim}, true);
-  }
-}
 
 // k.gdecay[t]: the gradient with respect to delta[t] a, which stands in every decay that passes from before row t to t or later.
 void gather_decays(const ChunkedSsd& s, const Rows& r, std::size_t head, const float* before, const float* g_after, const Buffers& k,
@@ -181,18 +160,25 @@ void chunk_backward(const ChunkedSsd& s, const Rows& r, const float* before, Mat
 }  // namespace
 
 std::size_t ssd_chunked_scratch(const ChunkedSsd& s) noexcept {
-  return 5 * s.chunk * s.chunk + 4 * s.chunk * s.states + 3 * s.chunk + s.state_size();
+  return 5 * s.chunk * s.chunk + 4 * s.chunk * s.states + 3 * s.chunk + s.state_size();  // more than the heads that ssd_keeping takes
 }
 
-void ssd_chunked(const ChunkedSsd& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> kept, MatrixSpan y,
-                 std::span<float> scratch) {
-  const Buffers k = buffers(s, scratch.data());
-  std::fill_n(kept.data(), s.state_size(), 0.0f);
+void ssd_keeping(const ChunkedSsd& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> kept, MatrixSpan y,
+                 std::span<float> scratch) noexcept {
+  const std::size_t size = s.state_size();
+  const std::span<float> none = scratch.first(s.heads);
+  std::fill(none.begin(), none.end(), 0.0f);
+  const Ssd scan{s.heads, s.head_dim, s.states, s.groups, s.a, s.wide_skip ? std::span<const float>(none) : s.d};
+  std::fill_n(kept.data(), size, 0.0f);
   for (std::size_t chunk = 0; chunk < s.chunks(x.rows); ++chunk) {
     const std::size_t t = chunk * s.chunk, rows = std::min(s.chunk, x.rows - t);
-    const Rows r{x.slice(t, rows), delta.slice(t, rows), b.slice(t, rows), c.slice(t, rows)};
-    float* before = kept.data() + chunk * s.state_size();
-    chunk_forward(s, r, before, before + s.state_size(), y.slice(t, rows), k);
+    const std::span<float> state = kept.subspan((chunk + 1) * size, size);
+    std::copy_n(kept.data() + chunk * size, size, state.data());
+    ssd_step(scan, x.slice(t, rows), delta.slice(t, rows), b.slice(t, rows), c.slice(t, rows), state, y.slice(t, rows));
+  }
+  if (!s.wide_skip) return;
+  for (std::size_t t = 0; t < x.rows; ++t) {
+    for (std::size_t e = 0; e < s.d.size(); ++e) y.row(t)[e] += s.d[e] * x.row(t)[e];
   }
 }
 
