@@ -10,6 +10,7 @@
 #include "kizzasi/base/float_env.h"
 #include "kizzasi/base/thread_pool.h"
 #include "kizzasi/decode/conformal.h"
+#include "kizzasi/forecast/adaptive_intervals.h"
 #include "kizzasi/forecast/past_values.h"
 
 namespace kizzasi {
@@ -132,6 +133,30 @@ void give_quantiles(const Shifts& shifts, ForecastBlock& block) {
   for (std::size_t i = 0; i < shifts.values.size(); ++i) block.quantiles[i] = block.points[i % cells] + shifts.values[i];
 }
 
+// Quantiles at the wanted levels, adapted by what came of the forecasts before: only values that were measured before an origin count.
+void adapt(const Course& course, std::vector<ForecastBlock>& blocks) {
+  const std::size_t targets = course.targets.size(), horizon = course.options.horizon, cells = course.cells(),
+                    levels = course.options.levels.size();
+  AdaptiveIntervals intervals(course.options.levels, targets, course.options.adaptation);
+  std::vector<std::size_t> seen(blocks.size(), 0);  // steps of each forecast that were learned from
+  std::vector<double> of_cell(levels);
+  std::size_t oldest = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    for (std::size_t j = oldest; j < i; ++j) {
+      const std::size_t known = std::min(horizon, course.test[i] - course.test[j]);
+      for (; seen[j] < known; ++seen[j]) {
+        for (std::size_t target = 0; target < targets; ++target) {
+          const std::size_t cell = seen[j] * targets + target;
+          for (std::size_t q = 0; q < levels; ++q) of_cell[q] = blocks[j].quantiles[q * cells + cell];
+          intervals.learn(target, horizon, of_cell, course.truth(course.test[j], cell));
+        }
+      }
+      if (j == oldest && seen[j] == horizon) ++oldest;
+    }
+    intervals.apply(blocks[i]);
+  }
+}
+
 // Sums of one piece of the origins.
 struct Sums {
   std::vector<PointMetrics> points;        // (cells)
@@ -208,13 +233,22 @@ std::optional<Error> judge(const Course& course, const Series& train, Forecaster
 
   std::vector<Sums> pieces(kPieces);
   const auto shown = thinned(course.test, course.options.keep);
-  std::vector<ForecastBlock> kept(course.options.keep > 0 ? course.test.size() : 0);
+  // Own quantiles adapt from origin to origin, so their forecasts are gathered first and judged in order of time.
+  const bool adapts = course.options.adaptation > 0 && !own.empty() && own[0] != 0;
+  std::vector<ForecastBlock> kept(course.options.keep > 0 || adapts ? course.test.size() : 0);
   failed = forecast_all(course, forecaster, course.test, [&](std::size_t piece, std::size_t i, ForecastBlock& block) {
     if (block.levels.empty() && shifts) give_quantiles(*shifts, block);
-    pieces[piece].add(course, course.test[i], block);
-    if (!kept.empty() && std::binary_search(shown.begin(), shown.end(), course.test[i])) kept[i] = block;
+    if (!adapts) pieces[piece].add(course, course.test[i], block);
+    if (adapts || (!kept.empty() && std::binary_search(shown.begin(), shown.end(), course.test[i]))) kept[i] = block;
   });
   if (failed) return failed;
+  if (adapts) {
+    adapt(course, kept);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      pieces[0].add(course, course.test[i], kept[i]);
+      if (!std::binary_search(shown.begin(), shown.end(), course.test[i])) kept[i] = {};
+    }
+  }
   for (Sums& piece : pieces) {
     if (!piece.points.empty()) merge(std::move(piece), result);
   }

@@ -31,7 +31,8 @@ struct BacktestOptions {
   std::size_t most_calibration = 1000;  // forecasts that intervals are calibrated on at most, spread evenly
   std::size_t keep = 0;                 // forecasts kept for showing, spread evenly, the last one among them
   std::vector<double> levels{0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975};  // of calibrated quantiles
-  LimitCheck outside;                                                                                 // empty: nothing is counted
+  double adaptation = 0.05;  // rate at which own quantiles learn from earlier forecasts (adaptive_intervals.h); 0: they stay as given
+  LimitCheck outside;        // empty: nothing is counted
 };
 
 // What one forecaster came to, for each step ahead and target: (horizon, targets).
@@ -67,8 +68,8 @@ struct BacktestResult {
 // Each forecaster is fitted on the training rows alone; then it forecasts from origins validation_end, + stride, ... while the whole
 // horizon lies in the rows of the split. What lies after the origin is blanked out before a forecaster sees it. Forecasters without
 // quantiles of their own get split-conformal ones from their errors in the calibration part, for each step and target (decode/conformal.h);
-// without a calibration part they have none. One that fails has a `problem`; the others go on. The result does not depend on the number of
-// threads; pool may be null.
+// without a calibration part they have none. Own quantiles adapt from origin to origin to what came of earlier forecasts. One that fails
+// has a `problem`; the others go on. The result does not depend on the number of threads; pool may be null.
 Result<BacktestResult> backtest(const Series& series, std::span<Forecaster* const> forecasters, const BacktestOptions& options,
                                 ThreadPool* pool);
 

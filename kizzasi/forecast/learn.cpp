@@ -15,7 +15,7 @@ namespace kizzasi {
 namespace {
 
 // Levels of the calibrated intervals of a head that states none of its own.
-const std::vector<double> kUsualLevels{0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975};
+const std::vector<double> kUsualLevels{0.005, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.995};
 
 // One series that holds the training rows of all: what scales are fitted on.
 Series training_rows(const std::vector<Series>& series, const LearnParts& parts) {

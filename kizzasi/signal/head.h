@@ -22,8 +22,9 @@ const char* to_string(HeadKind kind);  // "point", "gaussian", "student_t", "mix
 //              q[next] = q[previous] +- softplus(raw), so that quantiles never cross
 struct HeadConfig {
   std::string kind = "quantiles";
-  std::vector<double> levels{0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975};  // rising, 0.5 among them
-  std::int64_t components = 3;                                                                        // of a mixture
+  std::vector<double> levels{0.005, 0.025, 0.05, 0.1, 0.2,  0.3,   0.4,  0.5,
+                             0.6,   0.7,   0.8,  0.9, 0.95, 0.975, 0.995};  // rising, 0.5 among them
+  std::int64_t components = 3;                                              // of a mixture
 
   void fields(FieldVisitor& visit);
   HeadKind which() const;
