@@ -20,7 +20,7 @@ TEST(Head, CountsTheNumbersOfEachKind) {
   EXPECT_EQ(of_kind("gaussian").parameters(), 2u);
   EXPECT_EQ(of_kind("student_t").parameters(), 3u);
   EXPECT_EQ(of_kind("mixture").parameters(), 9u);
-  EXPECT_EQ(of_kind("quantiles").parameters(), 13u);
+  EXPECT_EQ(of_kind("quantiles").parameters(), 15u);
 }
 
 TEST(Head, EveryKindIsNamedOnce) {
