@@ -51,14 +51,18 @@ class CompiledGuard final : public Guard {
     clear(report);
 
     // What the prediction itself breaks; a target that is not finite obeys nothing that speaks of it.
-    bool rejected = false, held = false;
+    bool rejected = false, held = false, clean = ready(value);
     for (std::uint32_t i = 0; i < c_.atoms.size(); ++i) {
-      if (obeys_raw(i, moment)) continue;
       const std::uint32_t constraint = c_.atoms[i].constraint;
+      const Truth obeys = raw_truth(i, moment);
+      if (obeys == Truth::kUnknown) report.unknown[constraint] = 1;
+      if (obeys != Truth::kFalse) continue;
+      clean = false;
       report.active[constraint] = 1;
       rejected = rejected || c_.constraints[constraint].policy == Policy::kReject;
       held = held || c_.constraints[constraint].policy == Policy::kHold;
     }
+    if (clean) return report.status;  // nothing to move: most frames end here
     if (rejected) {
       judge(moment, report);
       report.status = GuardStatus::kRejected;
@@ -166,12 +170,20 @@ class CompiledGuard final : public Guard {
     return c_.atoms[atom].holds(moment);
   }
 
-  bool obeys_raw(std::uint32_t i, const Moment& moment) const noexcept {
+  Truth raw_truth(std::uint32_t i, const Moment& moment) const noexcept {
     const Atom& atom = c_.atoms[i];
     const bool finite = std::none_of(atom.readings.begin(), atom.readings.end(), [&](const Reading& reading) {
       return reading.tense != Tense::kPrevious && c_.moves[reading.channel] != 0 && !std::isfinite(moment.now(reading.channel));
     });
-    return finite && truth(i, moment) != Truth::kFalse;
+    return finite ? truth(i, moment) : Truth::kFalse;
+  }
+
+  // True where every target is finite and on the emitted grid already.
+  bool ready(std::span<const double> value) const noexcept {
+    for (std::size_t channel = 0; channel < channels(); ++channel) {
+      if (c_.moves[channel] != 0 && !(std::isfinite(value[channel]) && c_.grid.contains(value[channel]))) return false;
+    }
+    return true;
   }
 
   // The value that stands for one that is not there.

@@ -38,7 +38,7 @@ struct GuardReport {
   std::uint32_t moved = 0;            // values that were changed (rounding to the emitted grid is no move)
   std::uint32_t replaced = 0;         // values that were not finite
   double distance = 0;                // Euclidean, in physical units; from the replacement where a value was not finite
-  std::vector<std::uint8_t> active;   // (constraints) 1: it holds with equality after the move, or it was broken before
+  std::vector<std::uint8_t> active;   // (constraints) 1: it was broken before, or after the move the value stands on its edge
   std::vector<std::uint8_t> broken;   // (constraints) 1: it does not hold even now
   std::vector<std::uint8_t> unknown;  // (constraints) 1: not judged in full, since something that it reads is missing
   std::vector<double> slack;          // (constraints) by how much it is broken now, in the units of its two sides; the worst of its parts

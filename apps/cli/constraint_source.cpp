@@ -1,0 +1,54 @@
+#include "apps/cli/constraint_source.h"
+
+#include <string_view>
+
+#include "kizzasi/io/config_file.h"
+#include "kizzasi/io/file.h"
+#include "kizzasi/logic/constraint_file.h"
+
+namespace kizzasi::cli {
+namespace {
+
+constexpr std::size_t kLargestFile = 16 * 1024 * 1024;
+
+// The place of a value is that of its quote; the text begins behind it.
+TextPlace behind_quotes(std::string_view file, TextPlace place) {
+  std::size_t at = 0;
+  for (std::size_t line = 1; line < place.line && at < file.size(); ++line) at = std::min(file.find('\n', at), file.size() - 1) + 1;
+  for (std::size_t column = 1; column < place.column && at < file.size(); ++at) {
+    const bool inside_character = at + 1 < file.size() && (static_cast<unsigned char>(file[at + 1]) & 0xC0U) == 0x80U;
+    if (!inside_character) ++column;
+  }
+  const std::string_view rest = file.substr(std::min(at, file.size()));
+  for (const std::string_view triple : {"\"\"\"", "'''"}) {
+    if (!rest.starts_with(triple)) continue;
+    if (rest.substr(3).starts_with('\n') || rest.substr(3).starts_with("\r\n")) return {place.line + 1, 1};
+    return {place.line, place.column + 3};
+  }
+  if (rest.starts_with('"') || rest.starts_with('\'')) ++place.column;
+  return place;
+}
+
+}  // namespace
+
+Result<std::vector<ConstraintText>> read_constraint_source(const std::string& file, const std::vector<std::string>& limits) {
+  std::vector<ConstraintText> constraints;
+  if (!file.empty()) {
+    const auto config = io::read_config_file(file);
+    if (!config) return fail(config.error());
+    const auto text = io::read_file(file, kLargestFile);
+    if (!text) return fail(text.error());
+    const auto place = [&](std::string_view pointer) -> TextPlace {
+      const auto found = config->places.find(pointer);
+      if (found == config->places.end()) return {};
+      return behind_quotes(*text, {found->second.first, found->second.second});
+    };
+    auto read = read_constraints(config->values, file, place);
+    if (!read) return fail(read.error());
+    constraints = std::move(*read);
+  }
+  for (const std::string& limit : limits) constraints.push_back(constraint_from_option(limit, "--limit"));
+  return constraints;
+}
+
+}  // namespace kizzasi::cli
