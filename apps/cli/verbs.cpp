@@ -7,6 +7,8 @@ namespace {
 
 // In the order in which a newcomer meets them. To add a verb: its file, its declaration in verbs.h, its line here.
 constexpr std::array kVerbs = std::to_array<Verb>({
+    {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
+     "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",

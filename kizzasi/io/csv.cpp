@@ -206,6 +206,8 @@ void CsvReader::State::name_columns() {
   }
   auto& warnings = report->warnings;
   for (const std::size_t at : head.time_at) {
+    // "time" above a stamp with a blank in a file of blanks: the date stands before its name.
+    if (head.time_at.size() == 2 && head.row_names && at == 0) continue;
     report->time_columns.push_back(names[at]);
     if (head.names[at].empty()) report->time_index = at;
   }
@@ -217,6 +219,7 @@ void CsvReader::State::name_columns() {
     case TimeKind::kStamp:
       report->time_format = format_name(head.stamp, order);
       report->date_only = !head.stamp.has_time;
+      report->relative = head.stamp.shape == StampShape::kTimeOfDay;
       break;
     case TimeKind::kEpoch:
       report->time_format = head.unit_ns == 1           ? "epoch_ns"
@@ -226,7 +229,11 @@ void CsvReader::State::name_columns() {
       if (options.time_unit == "auto") warnings.push_back(fmt::format("epoch_unit_guessed:{}", report->time_format));
       break;
     case TimeKind::kRelative:
-      report->time_format = "seconds";
+      report->time_format = head.unit_ns == 1           ? "nanoseconds"
+                            : head.unit_ns == 1'000     ? "microseconds"
+                            : head.unit_ns == 1'000'000 ? "milliseconds"
+                                                        : "seconds";
+      report->relative = true;
       break;
   }
   if (order_reason == OrderReason::kInferred) warnings.emplace_back("date_order_inferred");

@@ -58,9 +58,10 @@ struct CsvReport {
   std::vector<std::size_t> skipped_lines;
   std::vector<std::string> time_columns;  // names; empty: no time
   std::optional<std::size_t> time_index;  // of a time column without a name
-  std::string time_format;                // "iso8601", "epoch_ms", "seconds", "dd.mm.yyyy", ...
+  std::string time_format;                // "iso8601", "epoch_ms", "seconds", "milliseconds", "dd.mm.yyyy", ...
   std::string zone;                       // as Table::zone
   bool date_only = false;                 // stamps are written as dates
+  bool relative = false;                  // times count from the start of the recording, or from midnight
   std::string id_column;                  // empty: a wide file
   std::vector<CsvSeries> series;          // one for each id in order of appearance; one in all for a wide file
   std::vector<CsvColumn> columns;         // channels in the order of the file, text columns included

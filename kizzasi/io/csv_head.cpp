@@ -475,10 +475,13 @@ class HeadReader {
     }
     for (std::size_t c = 0; c < head_.fields; ++c) {
       if (!is_id_name(head_.names[c]) || std::find(head_.time_at.begin(), head_.time_at.end(), c) != head_.time_at.end()) continue;
-      // A name that stands in every row once is a row number, not a series.
+      // A name that stands in every row once is a row number, and one with fractions a measurement, not a series.
       const auto some = cells(c);
       const std::set<std::string_view> distinct(some.begin(), some.end());
       if (some.size() > 3 && distinct.size() * 10 > some.size() * 9) continue;
+      if (columns_[c].is_number() && std::any_of(some.begin(), some.end(), [](auto cell) { return cell.find_first_of(".,") != cell.npos; }))
+        continue;
+      if (distinct.size() < 2 && !is_series_name(head_.names[c])) continue;
       head_.id_at = c;
       return {};
     }

@@ -54,6 +54,11 @@ bool is_time_name(std::string_view name) { return contains(kTimeNames, lower(wit
 
 bool is_id_name(std::string_view name) { return contains(kIdNames, lower(name)); }
 
+bool is_series_name(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames{"unique_id", "id", "series", "series_id", "item_id"};
+  return contains(kNames, lower(name));
+}
+
 double unit_hint(std::string_view name) {
   std::string unit = lower(unit_in_name(name));
   if (unit.empty()) {

@@ -12,6 +12,9 @@ bool is_time_name(std::string_view name);
 // "unique_id", "series", "sensor_id", ...
 bool is_id_name(std::string_view name);
 
+// Of these, the names that say so even where the file holds one series only: "unique_id", "series_id", ...
+bool is_series_name(std::string_view name);
+
 // Seconds of the unit that a time's name ends with ("t_ms", "elapsed [us]"); 0 where it names none.
 double unit_hint(std::string_view name);
 

@@ -69,7 +69,6 @@ Json gaps_json(const CsvReport& report) {
       Json one = Json::object();
       one["after"] = report.stamp(gap.after_ns);
       one["missing_steps"] = gap.missing_steps;
-      if (!report.id_column.empty()) one["id"] = series.id;
       gaps.push_back(std::move(one));
     }
   }
@@ -133,7 +132,7 @@ std::int64_t CsvReport::step_ns() const {
 }
 
 Json CsvReport::stamp(std::int64_t time_ns) const {
-  if (time_format == "seconds" || time_format == "hh:mm" || time_format == "hh:mm:ss") return seconds(time_ns);
+  if (relative) return seconds(time_ns);
   std::string text = time_text(time_ns, zone.empty() || zone == "UTC" ? "" : "UTC");
   if (date_only && text.size() > 10 && text.substr(10).starts_with("T00:00:00")) text.resize(10);
   return text;

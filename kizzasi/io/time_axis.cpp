@@ -12,8 +12,8 @@ constexpr std::int64_t kDay = 86'400'000'000'000, kTwentyYears = 7305 * kDay;
 constexpr std::size_t kReach = 10;  // neighbours to either side
 
 std::int64_t distance(std::int64_t a, std::int64_t b) {
-  const std::uint64_t size = a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
-                                   : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+  const std::uint64_t size =
+      a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b) : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
   return size > INT64_MAX ? INT64_MAX : static_cast<std::int64_t>(size);
 }
 
