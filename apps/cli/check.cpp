@@ -109,7 +109,12 @@ std::string time_line(const Findings& found) {
   std::string text =
       fmt::format("{} ({}), {}", fmt::join(csv->time_columns, " and "), csv->time_format, csv->zone.empty() ? "no zone" : csv->zone);
   const std::int64_t step = csv->step_ns();
-  text.append(step > 0 ? fmt::format(", step {}", duration_text(step)) : ", no common step");
+  const int months = csv->series.empty() ? 0 : csv->series.front().axis.months;
+  if (step > 0 && months > 0) {
+    text.append(fmt::format(", step {} month{}", months, months == 1 ? "" : "s"));
+  } else {
+    text.append(step > 0 ? fmt::format(", step {}", duration_text(step)) : ", no common step");
+  }
   const Json time = *csv->to_json(found.options).find("time");
   const auto plain = [](const Json& value) { return value.is_string() ? value.string() : value.dump() + " s"; };
   return text.append(fmt::format(", {} to {}", plain(*time.find("first")), plain(*time.find("last"))));
@@ -306,9 +311,7 @@ Result<int> check(Options& options, const Context& context) {
   auto series = data::prepare(found.table, preparation, found.preparation);
   if (series) {
     found.series = std::move(*series);
-    const auto longest =
-        std::max_element(found.series.begin(), found.series.end(), [](const auto& a, const auto& b) { return a.rows() < b.rows(); });
-    found.seasons = data::find_seasons(*longest);
+    found.seasons = data::find_seasons(found.series);
     std::vector<std::string> given;
     append_given(found.options, given);
     append_given(preparation, given);

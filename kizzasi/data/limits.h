@@ -15,8 +15,8 @@ struct SuggestedLimit {
   std::string reason;  // "never below 0 in 9600 rows"
 };
 
-// For each target channel: 0 to 100 where its unit or name says per cent and its values keep to that; at least 0 where it never is below 0
-// and touches it (within a thousandth of its range), or where it is made of whole numbers of at least 0, such as counts.
+// For each target channel: 0 to 100 where its unit or name says per cent and its values keep to that; at least 0 where none is below 0 and
+// the least is within a thousandth of their range from it (a tenth for whole numbers, such as counts), but not for temperatures and angles.
 std::vector<SuggestedLimit> suggest_limits(const std::vector<Series>& series);
 
 }  // namespace kizzasi::data

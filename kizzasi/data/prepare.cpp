@@ -29,6 +29,7 @@ double steps_apart(std::int64_t later, std::int64_t earlier, std::int64_t step) 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMonth = 2'629'746'000'000'000;  // the mean month of the Gregorian calendar
 constexpr std::size_t kMostFrames = 10'000'000, kMostFramesPerRow = 50;
+constexpr std::ptrdiff_t kMostRemarks = 20;
 
 struct Channels {
   std::vector<std::size_t> columns;  // of the table
@@ -244,7 +245,8 @@ class SeriesBuilder {
       std::copy_n(rows.values.begin() + static_cast<std::ptrdiff_t>(r * width()), width(), series_.row(slot).begin());
       filled[slot] = 1;
     }
-    remark(fmt::format("the step is {} month{}; rows are counted by month", months, months == 1 ? "" : "s"));
+    std::string said = fmt::format("the step is {} month{}; rows are counted by month", months, months == 1 ? "" : "s");
+    if (!is_listed(report_.remarks, said)) report_.remarks.push_back(std::move(said));
     count_gaps(filled);
     return {};
   }
@@ -422,6 +424,10 @@ Result<std::vector<Series>> prepare(const Table& table, const PrepareOptions& op
     auto series = builder.build(rows[s], table.ids.empty() ? "" : table.ids[s]);
     if (!series) return fail(series.error());
     out.push_back(std::move(*series));
+  }
+  if (std::ssize(report.remarks) > kMostRemarks) {
+    report.remarks.push_back(fmt::format("and {} more remarks of these kinds", std::ssize(report.remarks) - kMostRemarks));
+    report.remarks.erase(report.remarks.begin() + kMostRemarks, report.remarks.end() - 1);
   }
   return out;
 }

@@ -183,7 +183,9 @@ std::vector<Season> find_seasons(std::span<const double> values, std::size_t mos
     const double left = power(x) / whole;
     for (const std::size_t period : candidates(x)) {
       const Score now = score(x, period);
-      if (now.explained < 0.2 || now.explained * now.share * left < 0.02 || now.f < 10 || now.f <= evidence) continue;
+      if (now.explained < 0.2 || now.explained * now.share * left < 0.02 || now.f < 1.5 + 40.0 / static_cast<double>(period) ||
+          now.f <= evidence)
+        continue;
       evidence = now.f;
       best = {period, now.explained * now.share * left};
     }
@@ -194,33 +196,39 @@ std::vector<Season> find_seasons(std::span<const double> values, std::size_t mos
   return found;
 }
 
-std::vector<Season> find_seasons(const Series& series, std::size_t most) {
-  std::map<std::size_t, std::pair<double, std::size_t>> seen;  // period -> sum of strengths, channels
-  std::vector<std::size_t> targets = series.schema.with_role(Role::kTarget);
-  if (targets.size() > kMostChannels) targets.resize(kMostChannels);
-  std::vector<double> column(series.rows());
-  for (const std::size_t channel : targets) {
-    for (std::size_t row = 0; row < series.rows(); ++row) column[row] = series.at(row, channel);
-    for (const Season& season : find_seasons(column, most)) {
-      // Neighbouring lengths of a long season are one season.
-      std::size_t period = season.period;
-      for (const auto& [known, sums] : seen) {
-        if (known != period && std::fabs(static_cast<double>(known) - static_cast<double>(period)) <= 0.02 * static_cast<double>(known))
-          period = known;
+std::vector<Season> find_seasons(std::span<const Series> series, std::size_t most) {
+  std::map<std::size_t, std::pair<double, std::size_t>> seen;  // period -> sum of strengths, columns
+  std::size_t looked_at = 0;
+  std::vector<double> column;
+  const std::size_t apart = std::max<std::size_t>(1, series.size() / kMostChannels);
+  for (std::size_t s = 0; s < series.size(); s += apart) {
+    for (const std::size_t channel : series[s].schema.with_role(Role::kTarget)) {
+      if (looked_at >= kMostChannels) break;
+      ++looked_at;
+      column.resize(series[s].rows());
+      for (std::size_t row = 0; row < column.size(); ++row) column[row] = series[s].at(row, channel);
+      for (const Season& season : find_seasons(column, most)) {
+        // Neighbouring lengths of a long season are one season.
+        std::size_t period = season.period;
+        for (const auto& [known, sums] : seen) {
+          if (std::fabs(static_cast<double>(known) - static_cast<double>(period)) <= 0.02 * static_cast<double>(known)) period = known;
+        }
+        seen[period].first += season.strength;
+        ++seen[period].second;
       }
-      seen[period].first += season.strength;
-      ++seen[period].second;
     }
   }
   std::vector<Season> all;
   for (const auto& [period, sums] : seen) {
-    if (5 * sums.second >= targets.size()) all.push_back({period, sums.first / static_cast<double>(targets.size())});
+    if (5 * sums.second >= looked_at) all.push_back({period, sums.first / static_cast<double>(looked_at)});
   }
   std::sort(all.begin(), all.end(), [](const Season& a, const Season& b) { return a.strength > b.strength; });
   if (all.size() > most) all.resize(most);
   std::sort(all.begin(), all.end(), [](const Season& a, const Season& b) { return a.period < b.period; });
   return all;
 }
+
+std::vector<Season> find_seasons(const Series& series, std::size_t most) { return find_seasons(std::span(&series, 1), most); }
 
 std::vector<std::size_t> calendar_periods(std::int64_t step_ns) {
   constexpr std::int64_t kMinute = 60'000'000'000, kDay = 1440 * kMinute;

@@ -19,7 +19,9 @@ struct Season {
 // Thread: any.
 std::vector<Season> find_seasons(std::span<const double> values, std::size_t most = 3);
 
-// Seasons of all target channels of a series together, longest last.
+// Seasons that at least a fifth of the target channels of the series share, longest last; of many channels and series a sample of 16 is
+// looked at.
+std::vector<Season> find_seasons(std::span<const Series> series, std::size_t most = 3);
 std::vector<Season> find_seasons(const Series& series, std::size_t most = 3);
 
 // The usual periods of a step, in rows: 1 h -> 24, 168; 15 min -> 96, 672; 1 day -> 7, 365.

@@ -66,6 +66,7 @@ TEST(Season, FindsWhatWasPutIn) {
   }
 }
 
+// Nothing is found where values merely wander.
 TEST(Season, FindsNoneInWhatWanders) {
   int wrong = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -82,6 +83,21 @@ TEST(Season, FindsNoneInWhatWanders) {
     wrong += find_seasons(values).empty() ? 0 : 1;
   }
   EXPECT_LE(wrong, 1);
+}
+
+TEST(Season, OfManySeriesIsWhatTheyShare) {
+  Rng rng(6);
+  std::vector<Series> series(40);
+  for (std::size_t s = 0; s < series.size(); ++s) {
+    series[s].schema.channels = {{"y", "", Role::kTarget}};
+    for (std::size_t r = 0; r < 120; ++r) {
+      const double phase = 2 * std::numbers::pi * static_cast<double>(r) / 12;
+      series[s].values.push_back(s % 4 == 0 ? rng.normal() : 5 * std::sin(phase) + rng.normal());
+    }
+  }
+  const auto found = find_seasons(series);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().period, 12U);
 }
 
 TEST(Season, CalendarPeriods) {

@@ -99,6 +99,26 @@ std::optional<char> sep_line(std::string_view text) {
   return std::nullopt;
 }
 
+// A single column with decimal commas looks like two of whole numbers, below a name without a comma.
+bool is_column_of_commas(const std::vector<SampleRecord>& records) {
+  const auto digits = [](std::string_view cell, bool sign) {
+    if (sign && (cell.starts_with('-') || cell.starts_with('+'))) cell.remove_prefix(1);
+    return !cell.empty() && cell.find_first_not_of("0123456789") == cell.npos;
+  };
+  bool first = true;
+  std::size_t rows = 0;
+  for (const auto& record : records) {
+    if (!is_data_candidate(record)) continue;
+    if (first && (record.fields.size() != 1 || number_styles(record.fields[0]) != 0)) return false;
+    const bool whole = record.fields.size() == 1 && digits(record.fields[0], true);
+    const bool split = record.fields.size() == 2 && digits(record.fields[0], true) && digits(record.fields[1], false);
+    if (!first && !whole && !split) return false;
+    rows += split ? 1 : 0;
+    first = false;
+  }
+  return rows > 0;
+}
+
 Result<char> find_delimiter(std::string_view text, bool whole, Newline newline, const CsvOptions& options) {
   if (options.delimiter != "auto") return named_delimiter(options.delimiter);
   if (const auto sep = sep_line(text)) return *sep;
@@ -111,6 +131,7 @@ Result<char> find_delimiter(std::string_view text, bool whole, Newline newline, 
       best = delimiter;
     }
   }
+  if (best == ',' && is_column_of_commas(split_sample(text, whole, best, newline))) return ';';
   return best;
 }
 

@@ -56,7 +56,8 @@ bool is_id_name(std::string_view name) { return contains(kIdNames, lower(name));
 
 bool is_series_name(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames{"unique_id", "id", "series", "series_id", "item_id"};
-  return contains(kNames, lower(name));
+  const std::string small = lower(name);
+  return contains(kNames, small) || small.ends_with("_id");
 }
 
 double unit_hint(std::string_view name) {

@@ -23,7 +23,9 @@ void survey_cell(std::string_view cell, const MissingCells& missing, ColumnSurve
 
 void survey_stamp(const Record& record, const CsvHead& head, CsvSurvey& out) {
   if (head.time != TimeKind::kStamp || head.stamp.shape != StampShape::kShort) return;
-  const auto stamp = scan_stamp(record.fields[head.time_at.front()]);
+  std::string both(record.fields[head.time_at.front()]);
+  if (head.time_at.size() == 2) both.append(" ").append(record.fields[head.time_at.back()]);
+  const auto stamp = scan_stamp(both);
   if (!stamp || stamp->shape != StampShape::kShort) return;
   out.first_above_12 += stamp->first > 12 ? 1 : 0;
   out.second_above_12 += stamp->second > 12 ? 1 : 0;

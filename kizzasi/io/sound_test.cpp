@@ -85,7 +85,7 @@ TEST_F(Sound, EveryWidthIsReadAsItStands) {
 TEST_F(Sound, WhatIsWrittenComesBackToTheNearestCode) {
   Rng rng(8);
   std::vector<double> values;
-  for (int i = 0; i < 6000; ++i) values.push_back(rng.uniform(-0.999, 0.999));
+  for (int i = 0; i < 6000; ++i) values.push_back(rng.uniform(-0.99, 0.99));
   const std::pair<SampleFormat, double> formats[] = {{SampleFormat::kPcm8, 0.5 / 128},      {SampleFormat::kPcm16, 0.5 / 32768},
                                                      {SampleFormat::kPcm24, 0.5 / 8388608}, {SampleFormat::kPcm32, 0.5 / 2147483648.0},
                                                      {SampleFormat::kFloat32, 6e-8},        {SampleFormat::kFloat64, 0}};
