@@ -180,7 +180,7 @@ struct Options::Parser {
     return out;
   }
 
-  std::string see_help() const { return fmt::format("'kizzasi {} --help' lists them.", verb); }
+  std::string see_help() const { return fmt::format("'kizzasi {} --help' says more.", verb); }
 
   Result<void> run_parser() {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
@@ -220,7 +220,7 @@ struct Options::Parser {
       if (entry->option == nullptr) continue;
       const auto& values = entry->option->results();
       if (values.empty()) {
-        if (entry->required) return bad_use(fmt::format("{} is missing", entry->name), fmt::format("kizzasi {}", verb), usage());
+        if (entry->required) return bad_use(fmt::format("{} is missing", entry->name), "", usage(), see_help());
         continue;
       }
       if (values.size() > 1 && !entry->repeats && !entry->is_flag) return bad_use("given more than once", entry->name, "one value");

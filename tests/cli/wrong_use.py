@@ -7,6 +7,7 @@ wrong in one line on standard error, print nothing on standard output (with --js
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,14 @@ CASES = [
     (["bench", "surplus"], 2, ["'surplus'", "too many"]),
     (["bench", "a", "b", "--json"], 2, ["'a'", "too many"]),
     (["bench", "--", "--json"], 2, ["too many"]),
+    # Published checkpoints.
+    (["verify"], 2, ["CASE.safetensors is missing"]),
+    (["verify", "none.safetensors"], 2, ["--against"]),
+    (["verify", "none.safetensors", "--against", "none.io.safetensors"], 1, ["none.safetensors", "cannot be opened"]),
+    (["verify", "broken.kz", "--against", "broken.kz"], 1, ["broken.kz", "damaged"]),
+    (["verify", "empty.csv", "--against", "empty.csv"], 1, ["empty.csv"]),
+    (["verify", ".", "--against", "broken.kz"], 1, ["folder"]),
+    (["verify", "broken.kz", "--agianst", "broken.kz"], 2, ["Did you mean '--against'?"]),
 ]
 
 
@@ -87,6 +96,23 @@ def check_case(program, arguments, code, words, folder):
         yield f"{shown}: left or changed a file"
 
 
+def check_verbs(program, folder):
+    """Each verb of the table explains itself with two examples, and refuses an option that it does not have."""
+    page = run(program, ["--help"], folder).stdout
+    verbs = re.findall(r"^  (\w+) +\S", page.partition("Verbs:")[2], re.MULTILINE)
+    if len(verbs) < 2:
+        yield f"--help shows the verbs {verbs}"
+    for verb in verbs:
+        done = run(program, [verb, "--help"], folder)
+        examples = [line for line in done.stdout.partition("Examples:")[2].splitlines() if f"kizzasi {verb}" in line]
+        if done.returncode != 0 or done.stderr or len(examples) < 2:
+            yield f"kizzasi {verb} --help: code {done.returncode}, {len(examples)} examples, {done.stderr!r}"
+        if run(program, ["help", verb], folder).stdout != done.stdout:
+            yield f"kizzasi help {verb} is not what {verb} --help says"
+        yield from check_case(program, [verb, "--no-such-option"], 2, ["--no-such-option"], folder)
+        yield from check_case(program, [verb, "--json", "--threads", "many"], 2, ["--threads"], folder)
+
+
 def check_outlets(program, folder):
     """A full disk is told, a reader that goes away is not."""
     with open("/dev/full", "w") as full:
@@ -110,6 +136,7 @@ def main():
             (folder / name).write_text(text)
         for arguments, code, words in CASES:
             problems += check_case(program, arguments, code, words, folder)
+        problems += check_verbs(program, folder)
         problems += check_outlets(program, folder)
     if problems:
         sys.exit("\n".join(problems))
