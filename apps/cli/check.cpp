@@ -75,7 +75,8 @@ void append_given(const C& config, std::vector<std::string>& words) {
 }
 
 std::string season_text(const data::Season& season, std::int64_t step_ns) {
-  if (step_ns <= 0) return fmt::format("{} rows", season.period);
+  constexpr std::int64_t kLongest = 86'400'000'000'000 * 27;  // beyond that, rows are months and count themselves
+  if (step_ns <= 0 || step_ns > kLongest) return fmt::format("{} rows", season.period);
   return fmt::format("{} rows ({})", season.period, duration_text(static_cast<std::int64_t>(season.period) * step_ns));
 }
 

@@ -101,32 +101,4 @@ Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns,
   return static_cast<std::size_t>(*time / step_ns);
 }
 
-std::string value_text(double value, std::int64_t decimals) {
-  if (std::isnan(value)) return "";
-  if (decimals < 0) return fmt::format("{}", value);
-  return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == text.npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted += '"';
-}
-
-std::string moment_text(const Schema& schema, std::int64_t time_ns) {
-  if (schema.step_ns == 0) return fmt::format("{}", time_ns / 1'000'000'000);
-  return time_text(time_ns, schema.zone);
-}
-
-std::vector<std::string> value_columns(const Predictor& predictor, std::span<const double> levels) {
-  std::vector<std::string> names;
-  for (std::size_t t = 0; t < predictor.targets(); ++t) {
-    const std::string& name = predictor.schema().channels[predictor.order()[t]].name;
-    names.push_back(name);
-    for (const double level : levels) names.push_back(fmt::format("{}_q{}", name, level));
-  }
-  return names;
-}
-
 }  // namespace kizzasi::cli

@@ -38,14 +38,4 @@ Result<std::vector<Series>> read_for_model(const Schema& schema, const std::stri
 // A number of steps ("24"), or a time that is a whole number of steps ("6h").
 Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns, std::string_view where);
 
-// The fewest digits that read back to the same double, or that many decimals; "" for NaN.
-std::string value_text(double value, std::int64_t decimals);
-// In quotes where a comma, a quote or a line feed stands in it.
-std::string csv_cell(std::string_view text);
-// The moment of a row: a stamp, or its number where rows are counted.
-std::string moment_text(const Schema& schema, std::int64_t time_ns);
-
-// "vehicles", "vehicles_q0.1", "vehicles_q0.5", ... for each target: the columns of values and quantiles.
-std::vector<std::string> value_columns(const Predictor& predictor, std::span<const double> levels);
-
 }  // namespace kizzasi::cli

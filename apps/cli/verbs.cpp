@@ -9,14 +9,18 @@ namespace {
 constexpr std::array kVerbs = std::to_array<Verb>({
     {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
      "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
+    {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
+     "kizzasi forecast traffic.kz traffic.csv -h 24\n"
+     "kizzasi forecast plant.kz plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
+     forecast},
+    {"stream", "A pipe: frames in, predictions out, one line each, as they come.",
+     "tail -f sensor.csv | kizzasi stream sensor.kz\nkizzasi stream robot.kz --limits joints.toml --strict < frames.jsonl", stream},
+    {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
+     "kizzasi inspect traffic.kz\nkizzasi inspect checkpoint.safetensors --json", inspect},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
-    {"constraints", "Explains a file of constraints, and checks a recording against it.",
-     "kizzasi constraints limits.toml --data plant.csv\n"
-     "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
-     constraints},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
      "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
 });

@@ -193,7 +193,9 @@ class SeriesBuilder {
         order.push_back(rows[i]);
       }
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return table_.time_ns[a] < table_.time_ns[b]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return table_.time_ns[a] != table_.time_ns[b] ? table_.time_ns[a] < table_.time_ns[b] : a < b;  // in the order of the file
+    });
     Rows out;
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;

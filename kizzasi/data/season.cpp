@@ -208,8 +208,11 @@ std::vector<Season> find_seasons(std::span<const Series> series, std::size_t mos
       column.resize(series[s].rows());
       for (std::size_t row = 0; row < column.size(); ++row) column[row] = series[s].at(row, channel);
       for (const Season& season : find_seasons(column, most)) {
-        // Neighbouring lengths of a long season are one season.
+        // Neighbouring lengths of a long season are one season; a year or a week, where one is near, is what is meant.
         std::size_t period = season.period;
+        for (const std::size_t usual : calendar_periods(series[s].schema.step_ns)) {
+          if (std::fabs(static_cast<double>(usual) - static_cast<double>(period)) <= 0.02 * static_cast<double>(usual)) period = usual;
+        }
         for (const auto& [known, sums] : seen) {
           if (std::fabs(static_cast<double>(known) - static_cast<double>(period)) <= 0.02 * static_cast<double>(known)) period = known;
         }

@@ -32,7 +32,7 @@ Json convert_table(const toml::table& table, const std::string& pointer, ConfigF
     const toml::source_position& at = member.first->source().begin;
     return std::pair{at.line, at.column};
   };
-  std::stable_sort(members.begin(), members.end(), [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  std::sort(members.begin(), members.end(), [&](const auto& a, const auto& b) { return position(a) < position(b); });
   Json out = Json::object();
   for (const auto& [key, value] : members) {
     const std::string name(key->str());

@@ -41,8 +41,8 @@ Error open_error(const std::string& path, int code) {
     }
     std::string hint = did_you_mean(fs::path(path).filename().string(), neighbours(path));
     if (hint.empty()) hint = "Check the path; relative paths start in the current folder.";
-    return {Fault::kUnavailable, path.empty() ? "the file name is empty" : "there is no such file", path, "a path to an existing file",
-            hint};
+    return {Fault::kUnavailable, path.empty() ? "the file name is empty" : "there is no such file", path.empty() ? "''" : path,
+            "a path to an existing file", hint};
   }
   if (code == EACCES || code == EPERM) {
     return {Fault::kUnavailable, "no permission to read this file", path, "a file that this user may read",
