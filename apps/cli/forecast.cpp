@@ -19,7 +19,7 @@ struct Ask {
   std::string model, file, horizon, plan, report;
   std::int64_t samples = 0, lookback = 0;
   double temperature = 1;
-  bool hold = false;
+  bool hold = false, resample = false;
   ModelUse use;
   io::CsvOptions csv;
 };
@@ -48,7 +48,7 @@ class Plan {
                    "a model with observed or known-future channels", "Leave the plan out."});
     }
     Plan plan;
-    auto series = read_for_model(wanted, path, csv);
+    auto series = read_for_model(wanted, path, csv, {.some = true, .resample = true});
     if (!series) return fail(series.error());
     if (series->size() != 1) return fail({Fault::kBadInput, fmt::format("the plan holds {} series", series->size()), path, "one", ""});
     plan.series_ = std::move(series->front());
@@ -129,6 +129,7 @@ Result<int> forecast(Options& options, const Context& context) {
   options.option("--temperature X", ask.temperature, "Spread of the sample paths about the median; 1: as the model says.");
   options.option("--plan FILE", ask.plan, "A recording of what is known of the future: known-future and observed channels.");
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
+  options.flag("--resample", ask.resample, "Brings the recording to the model's step where its own differs.");
   options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
   options.option("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
   ask.use.declare(options);
@@ -150,7 +151,7 @@ Result<int> forecast(Options& options, const Context& context) {
   request.samples = static_cast<std::size_t>(ask.samples);
   request.temperature = ask.temperature;
   request.seed = context.seed;
-  auto recording = read_for_model(p.schema(), ask.file, ask.csv);
+  auto recording = read_for_model(p.schema(), ask.file, ask.csv, {.some = false, .resample = ask.resample});
   if (!recording) return fail(recording.error());
   std::optional<Plan> plan;
   if (!ask.plan.empty()) {
@@ -189,7 +190,7 @@ Result<int> forecast(Options& options, const Context& context) {
   for (std::size_t i = 0; i < forecasts.size(); ++i) {
     const Series& series = (*recording)[i];
     const bool read =
-        context.json ? print_json_lines(ask, p, series, forecasts[i], many) : print_csv(ask, p, series, forecasts[i], many, i == 0);
+        print_forecast(ask, context.json, p, series, forecasts[i], many, i == 0);
     if (!read) break;
     const Forecast& f = forecasts[i];
     if (f.moved_values > 0)

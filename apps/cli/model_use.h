@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/cli/load.h"
 #include "apps/cli/options.h"
 #include "kizzasi/engine/predictor.h"
 #include "kizzasi/io/csv_options.h"
@@ -17,8 +16,9 @@ namespace kizzasi::cli {
 
 // Options that forecast, stream and their like take.
 struct ModelUse {
-  LimitOptions limits;
-  bool without_limits = false;  // leave out those in the model file
+  std::string limits;              // a constraint file
+  std::vector<std::string> limit;  // single constraints
+  bool without_limits = false;     // leave out those in the model file
   bool uncalibrated = false;
   std::int64_t decimals = -1;
   std::string levels;  // as written
@@ -31,9 +31,13 @@ Result<std::vector<double>> parse_levels(const std::string& text, std::string_vi
 
 Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, const ModelUse& use, bool adapt);
 
-// The recording as series of the model's channels, on the model's step. Its channels are found by name; a channel that is missing, a unit
-// or a step that differs is an error.
-Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv);
+struct ReadWay {
+  bool some = false;      // channels of the model that the file lacks are left out, but for all of them
+  bool resample = false;  // onto the model's step, whatever the file's
+};
+
+// The recording as series of the model's channels, found by name. A channel that is missing, a unit or a step that differs is an error.
+Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv, ReadWay way = {});
 
 // A number of steps ("24"), or a time that is a whole number of steps ("6h").
 Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns, std::string_view where);

@@ -123,7 +123,7 @@ Result<int> stream(Options& options, const Context& context) {
       Schema shown = p.schema();
       if (!ask.zone.empty()) shown.zone = ask.zone;
       lines.emplace(p, std::move(shown), p.levels(), LineFormat{json, false, true, ask.use.decimals, 0});
-      if (!print(lines->head())) return 0;
+      if (!print(lines->head()) || !flush()) return 0;
     }
     if (*kind != io::LineKind::kFrame) continue;
     const std::int64_t step_ns = p.schema().step_ns;

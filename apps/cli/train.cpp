@@ -74,7 +74,10 @@ void complete(const Options& options, const std::vector<Series>& series, double 
   for (const Series& one : series) rows = std::max(rows, one.rows());
   const auto training = static_cast<std::int64_t>(train_share * static_cast<double>(rows));
   if (model.season > 0 && !options.given("seasons")) model.seasons = std::clamp<std::int64_t>(training / 3 / model.season, 1, 7);
-  if (model.windowed && !options.given("recent")) model.recent = std::min<std::int64_t>(model.context, 48);
+  if (model.windowed && !options.given("recent")) {
+    // Where the same slots of past seasons are known, the linear part reads them alone; the backbone reads the recent past.
+    model.recent = model.seasons > 0 ? 0 : std::min<std::int64_t>(model.context, 48);
+  }
   if (model.windowed && !options.given("patch")) model.patch = patch_for(model.context);
   if (!model.windowed && model.horizon > 1 && !options.given("window_norm")) model.window_norm = "last";
 }
