@@ -219,10 +219,7 @@ struct Options::Parser {
     for (Entry* entry : all()) {
       if (entry->option == nullptr) continue;
       const auto& values = entry->option->results();
-      if (values.empty()) {
-        if (entry->required) return bad_use(fmt::format("{} is missing", entry->name), "", usage(), see_help());
-        continue;
-      }
+      if (values.empty()) continue;
       if (values.size() > 1 && !entry->repeats && !entry->is_flag) return bad_use("given more than once", entry->name, "one value");
       given.insert(entry->key);
       for (const std::string& text : values) {
@@ -231,6 +228,11 @@ struct Options::Parser {
         }
         if (entry->is_flag && text != "true" && text != "false") return bad_use("this option takes no value", entry->name);
         if (auto taken = entry->take(text); !taken) return taken;
+      }
+    }
+    for (const Entry& entry : positionals) {
+      if (entry.required && !given.contains(entry.key)) {
+        return bad_use(fmt::format("{} is missing", entry.name), "", usage(), see_help());
       }
     }
     return {};

@@ -10,7 +10,7 @@
 namespace kizzasi::io::detail {
 namespace {
 
-constexpr std::size_t kMostNodes = 1'000'000;  // aliases of aliases can grow without end
+constexpr std::size_t kMostNodes = 100'000;  // aliases of aliases can grow without end
 constexpr std::size_t kDeepest = 200;
 
 std::string place(const ConfigFile& file, const YAML::Mark& mark) {
@@ -56,7 +56,7 @@ class Converter {
   Result<Json> convert(const YAML::Node& node, const std::string& pointer, std::size_t depth) {
     if (++nodes_ > kMostNodes || depth > kDeepest) {
       return fail({Fault::kBadInput, depth > kDeepest ? "nested too deeply" : "aliases make this document far too large",
-                   place(file_, node.Mark()), "at most 200 levels and a million values", ""});
+                   place(file_, node.Mark()), "at most 200 levels and 100,000 values", ""});
     }
     if (!node.Mark().is_null()) {
       file_.places.emplace(pointer,

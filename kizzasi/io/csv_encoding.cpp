@@ -1,7 +1,7 @@
 #include "kizzasi/io/csv_encoding.h"
 
 #include <array>
-#include <vector>
+#include <span>
 
 namespace kizzasi::io {
 namespace {
@@ -86,13 +86,14 @@ Encoding guess_encoding(std::string_view head) {
 
 Result<bool> Utf8Reader::append(std::string& text) {
   if (ended_) return false;
-  std::vector<char> block(1U << 18U);
-  const auto got = source_->read(block);
+  constexpr std::size_t kBlock = std::size_t{1} << 16U;
+  if (!block_) block_ = std::make_unique_for_overwrite<char[]>(kBlock);
+  const auto got = source_->read(std::span(block_.get(), kBlock));
   if (!got) return fail(got.error());
-  ended_ = *got < block.size();
+  ended_ = *got < kBlock;
   std::string joined = std::move(carry_);
   carry_.clear();
-  joined.append(block.data(), *got);
+  joined.append(block_.get(), *got);
   std::string_view bytes = joined;
   if (!begun_) {
     begun_ = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,7 @@ class Utf8Reader {
 
   ByteSource* source_;
   Encoding encoding_;
+  std::unique_ptr<char[]> block_;
   std::string carry_;  // bytes of a character that a block's end cut in two
   bool begun_ = false, ended_ = false, invalid_ = false;
 };
