@@ -9,6 +9,14 @@ namespace {
 constexpr std::array kVerbs = std::to_array<Verb>({
     {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
      "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
+    {"backtest", "Judges a model and the simple methods by forecasts from the past: one table with errors, intervals and a verdict.",
+     "kizzasi backtest traffic.csv --target vehicles --horizon 24h --season 24h --season 168h --stride 12h\n"
+     "kizzasi backtest traffic.kz traffic.csv --per-horizon --report backtest.html",
+     backtest},
+    {"detect", "Finds unusual stretches of a recording by what a model predicted, at a wanted rate of false alarms.",
+     "kizzasi detect pump.kz pump.csv --false-alarms 1/7d --report events.html\n"
+     "kizzasi detect pump.kz today.csv --normal last_month.csv --json",
+     detect},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
