@@ -49,13 +49,10 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 }
 
 Act road() {
-  Act act{"Road traffic, a day ahead",
-          "road_traffic_hourly.csv",
-          "Vehicles an hour on one road, 400 days; 24 hours ahead from every twelfth hour.",
-          {},
-          {},
-          {},
-          {}};
+  Act act;
+  act.title = "Road traffic, a day ahead";
+  act.file = "road_traffic_hourly.csv";
+  act.summary = "Vehicles an hour on one road, 400 days; 24 hours ahead from every twelfth hour.";
   act.targets = {"vehicles"};
   act.limits = {"vehicles >= 0"};
   act.seasons = {24, 168};
@@ -96,13 +93,10 @@ Act plant() {
 }
 
 Act arm() {
-  Act act{"Robot arm, frame by frame",
-          "robot_arm_200hz.csv",
-          "Seven joints at 200 Hz: angles, speeds and commands; 50 frames (a quarter of a second) ahead from every frame.",
-          {},
-          {},
-          {},
-          {}};
+  Act act;
+  act.title = "Robot arm, frame by frame";
+  act.file = "robot_arm_200hz.csv";
+  act.summary = "Seven joints at 200 Hz: angles, speeds and commands; 50 frames (a quarter of a second) ahead from every frame.";
   act.targets = joints("q") + joints("dq");
   act.observed = joints("cmd");
   constexpr double kLow[] = {-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -1.6573, -2.8973};
