@@ -8,6 +8,7 @@
 #include "kizzasi/engine/random_model_test.h"
 #include "kizzasi/engine/session.h"
 #include "kizzasi/model/architectures.h"
+#include "kizzasi/model/presets.h"
 
 namespace kizzasi {
 namespace {
@@ -25,21 +26,35 @@ TEST(RealTime, TheCountSeesAllocations) {
   EXPECT_EQ(allocations_so_far(), before + 1);
 }
 
+void expect_no_allocations(ModelConfig config, std::size_t steps, std::string_view what) {
+  ModelFile model;
+  model.config = std::move(config);
+  model.schema = {{{"a", "", Role::kTarget}, {"b", "", Role::kTarget}, {"c", "", Role::kObserved}}, 1'000'000'000, ""};
+  model.normalizer = Normalizer({0, 0, 0}, {1, 1, 1});
+  model.weights = SignalModel::initial_weights(model.config, channel_counts(model.schema), Rng(1));
+  Rng rng(2);
+  const Series series = random_series(model, 100, 0.1, rng);
+  const auto predictor = predictor_of(std::move(model), {{"range", "-1 <= a <= 1"}, {"slew", "abs(rate(b)) <= 0.5 [1/s]"}});
+  EXPECT_EQ(allocations_of_steps(predictor, series, steps), 0u) << what;
+}
+
 TEST(RealTime, TenThousandStepsOfEveryBackboneAllocateNothing) {
   for (const Architecture& architecture : architectures()) {
     for (const auto& [size, steps] : {std::pair{"tiny", 10'000}, {"small", 200}, {"base", 10}}) {
-      ModelFile model;
-      model.config.backbone = sized(architecture.name, size).value();
-      model.config.season = 24;
-      model.config.seasons = 2;
-      model.schema = {{{"a", "", Role::kTarget}, {"b", "", Role::kTarget}, {"c", "", Role::kObserved}}, 1'000'000'000, ""};
-      model.normalizer = Normalizer({0, 0, 0}, {1, 1, 1});
-      model.weights = SignalModel::initial_weights(model.config, channel_counts(model.schema), Rng(1));
-      Rng rng(2);
-      const Series series = random_series(model, 100, 0.1, rng);
-      const auto predictor = predictor_of(std::move(model), {{"range", "-1 <= a <= 1"}, {"slew", "abs(rate(b)) <= 0.5 [1/s]"}});
-      EXPECT_EQ(allocations_of_steps(predictor, series, static_cast<std::size_t>(steps)), 0u) << architecture.name << " " << size;
+      ModelConfig config;
+      config.backbone = sized(architecture.name, size).value();
+      config.season = 24;
+      config.seasons = 2;
+      expect_no_allocations(config, static_cast<std::size_t>(steps), fmt::format("{} {}", architecture.name, size));
     }
+  }
+}
+
+TEST(RealTime, TenThousandStepsOfThePresetsAllocateNothing) {
+  for (const std::string_view name : preset_names()) {
+    const ModelConfig config = preset(name).value();
+    const bool small = config.backbone.d_model <= 128;
+    expect_no_allocations(config, small ? 10'000 : 500, name);
   }
 }
 
