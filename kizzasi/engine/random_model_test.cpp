@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -67,11 +68,8 @@ ModelFile random_model(Rng& rng, double wild) {
   for (auto& [name, tensor] : m.weights) {
     // Not the poles of a recurrence: those stay what the papers make them.
     if (name.starts_with("backbone.")) continue;
-    if (name == "head.scale") {  // the units of the head: always positive
-      for (float& w : tensor.values) w = static_cast<float>((std::abs(wild) + 1e-3) * std::exp(rng.normal()));
-      continue;
-    }
-    for (float& w : tensor.values) w = static_cast<float>(w * wild + 0.1 * wild * rng.normal());
+    const bool positive = name == "head.scale";
+    for (float& w : tensor.values) w = static_cast<float>(positive ? std::exp(rng.normal()) : w * wild + 0.1 * wild * rng.normal());
   }
   if (rng.below(2) == 0) {
     Calibration& k = m.calibration;
@@ -82,6 +80,11 @@ ModelFile random_model(Rng& rng, double wild) {
     }
   }
   return m;
+}
+
+void still(ModelFile& model) {
+  model.weights = SignalModel::initial_weights(model.config, channel_counts(model.schema), Rng(1));
+  for (auto& [name, tensor] : model.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
 }
 
 Series random_series(const ModelFile& model, std::size_t rows, double odd, Rng& rng) {

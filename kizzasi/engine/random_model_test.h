@@ -19,6 +19,9 @@ std::size_t cases(std::size_t usual);
 // anywhere.
 ModelFile random_model(Rng& rng, double wild = 1);
 
+// Gives the model weights of zero (and scales of one), to be set by hand.
+void still(ModelFile& model);
+
 // Rows of a random walk around the normaliser's centres; `odd` is the share of values that are missing, infinite or huge.
 Series random_series(const ModelFile& model, std::size_t rows, double odd, Rng& rng);
 

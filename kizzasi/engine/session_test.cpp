@@ -167,9 +167,7 @@ ModelFile by_hand(double weight, std::int64_t step_ns = 1'000'000'000) {
   m.config.head.kind = "gaussian";
   m.schema = {{{"x", "", Role::kTarget}}, step_ns, ""};
   m.normalizer = Normalizer({10}, {2});
-  Rng rng(1);
-  m.weights = SignalModel::initial_weights(m.config, channel_counts(m.schema), rng);
-  for (auto& [name, tensor] : m.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
+  still(m);
   m.weights.at("shortcut.recent.weight").values[0] = static_cast<float>(weight);
   return m;
 }
@@ -207,8 +205,7 @@ TEST(Session, GapsAreSteppedLateFramesAreNotTakenAndALongGapBeginsAnew) {
   options.max_gap = 5;
   ModelFile model = by_hand(1);
   model.config.recent = 3;  // the value three frames ago
-  model.weights = SignalModel::initial_weights(model.config, channel_counts(model.schema), Rng(1));
-  for (auto& [name, tensor] : model.weights) std::ranges::fill(tensor.values, name == "head.scale" ? 1.0f : 0.0f);
+  still(model);
   model.weights.at("shortcut.recent.weight").values[2] = 1;
   Session s = Session::prepare(predictor_of(model, {}, options));
   fed(s, 20, 0);
