@@ -38,14 +38,15 @@ Result<void> enough_rows(const SignalShape& shape, const LearnParts& parts) {
 }
 
 // Forecasts from validation origins against what came, for each step ahead and target: the calibration of the intervals.
-Calibration calibrate(const ModelFile& file, const std::vector<Series>& series, const LearnParts& parts, const LearnOptions& options,
-                      ThreadPool& pool) {
+Result<Calibration> calibrate(const ModelFile& file, const std::vector<Series>& series, const LearnParts& parts,
+                              const LearnOptions& options, ThreadPool& pool) {
   PredictorOptions plain;
   plain.calibrate = false;
   plain.model_constraints = false;
-  plain.levels = file.config.head.which() == HeadKind::kQuantiles ? file.config.head.levels : kUsualLevels;
+  const std::vector<double> levels = file.config.head.which() == HeadKind::kQuantiles ? file.config.head.levels : kUsualLevels;
+  if (file.config.head.which() != HeadKind::kPoint) plain.levels = levels;  // a point has no levels of its own before it is calibrated
   auto predictor = Predictor::make(file, plain);
-  if (!predictor) return {};
+  if (!predictor) return fail(predictor.error());
   const std::size_t horizon = (*predictor)->horizon(), targets = (*predictor)->targets(), lookback = (*predictor)->lookback();
   struct Start {
     std::size_t series, origin;
@@ -66,16 +67,16 @@ Calibration calibrate(const ModelFile& file, const std::vector<Series>& series, 
     session.prefill(one, start.origin - std::min(start.origin, lookback), start.origin);
     ForecastRequest request;
     request.horizon = horizon;
-    if (spread) request.levels = plain.levels;
+    if (spread) request.levels = levels;
     const auto known = one.schema.with_role(Role::kKnownFuture);
     for (std::size_t h = 0; h < horizon; ++h) {
       for (const std::size_t channel : known) request.known.push_back(one.at(start.origin + h, channel));
     }
     good[i] = session.forecast(request, forecasts[i]) ? 1 : 0;
   });
-  CalibrationFit fit(plain.levels, horizon, targets);
+  CalibrationFit fit(levels, horizon, targets);
   const std::vector<std::size_t> channels = series[0].schema.with_role(Role::kTarget);
-  std::vector<double> quantiles(plain.levels.size());
+  std::vector<double> quantiles(levels.size());
   for (std::size_t i = 0; i < n; ++i) {
     if (good[i] == 0) continue;
     const Start& start = starts[i * starts.size() / n];
@@ -181,7 +182,11 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   if (!outcome) return fail(outcome.error());
   learned.outcome = std::move(*outcome);
   file.weights = learned.outcome.weights;
-  if (options.calibration_windows > 0) file.calibration = calibrate(file, series, *parts, options, pool);
+  if (options.calibration_windows > 0) {
+    auto calibration = calibrate(file, series, *parts, options, pool);
+    if (!calibration) return fail(calibration.error());
+    file.calibration = std::move(*calibration);
+  }
 
   Json& record = file.training;
   record["data_hash"] = data_hash(series);
