@@ -1,0 +1,268 @@
+// Values and intervals ahead of a recording's end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "apps/cli/forecast_report.h"
+#include "apps/cli/model_use.h"
+#include "apps/cli/print.h"
+#include "apps/cli/verbs.h"
+#include "kizzasi/engine/session.h"
+
+namespace kizzasi::cli {
+namespace {
+
+struct Ask {
+  std::string model, file, horizon, plan, report;
+  std::int64_t samples = 0, lookback = 0;
+  double temperature = 1;
+  bool hold = false;
+  ModelUse use;
+  io::CsvOptions csv;
+};
+
+// Known-future values after the last row that was measured: rows of the file itself in which nothing else is given.
+std::size_t measured_rows(const Predictor& predictor, const Series& series) {
+  const std::size_t past = predictor.targets() + predictor.counts().observed;
+  const auto measured = [&](std::size_t row) {
+    return std::any_of(predictor.order().begin(), predictor.order().begin() + static_cast<std::ptrdiff_t>(past),
+                       [&](std::size_t channel) { return !std::isnan(series.at(row, channel)); });
+  };
+  std::size_t rows = series.rows();
+  if (predictor.counts().known == 0) return rows;
+  while (rows > 0 && !measured(rows - 1)) --rows;
+  return rows;
+}
+
+// The rows of a plan by their time, or in their order where time is not told.
+class Plan {
+ public:
+  static Result<Plan> read(const std::string& path, const Predictor& predictor, const io::CsvOptions& csv) {
+    Schema wanted = predictor.schema();
+    std::erase_if(wanted.channels, [](const Channel& channel) { return channel.role == Role::kTarget; });
+    if (wanted.channels.empty()) {
+      return fail({Fault::kBadUse, "the model reads nothing that a plan could give", "--plan",
+                   "a model with observed or known-future channels", "Leave the plan out."});
+    }
+    Plan plan;
+    auto series = read_for_model(wanted, path, csv);
+    if (!series) return fail(series.error());
+    if (series->size() != 1) return fail({Fault::kBadInput, fmt::format("the plan holds {} series", series->size()), path, "one", ""});
+    plan.series_ = std::move(series->front());
+    return plan;
+  }
+  // NaN where the plan says nothing.
+  double at(const std::string& channel, std::int64_t time_ns, std::size_t step) const {
+    const auto column = series_.schema.index_of(channel);
+    if (!column) return std::numeric_limits<double>::quiet_NaN();
+    std::size_t row = step;
+    if (series_.start_ns != 0 && series_.schema.step_ns != 0) {
+      const std::int64_t since = time_ns - series_.start_ns;
+      if (since < 0 || since % series_.schema.step_ns != 0) return std::numeric_limits<double>::quiet_NaN();
+      row = static_cast<std::size_t>(since / series_.schema.step_ns);
+    }
+    return row < series_.rows() ? series_.at(row, *column) : std::numeric_limits<double>::quiet_NaN();
+  }
+
+ private:
+  Series series_;
+};
+
+// Fills the request with what is known of the future; returns how many known-future values are not.
+std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t rows, const std::optional<Plan>& plan, bool hold,
+                       ForecastRequest& request) {
+  const ChannelCounts counts = p.counts();
+  const auto value = [&](std::size_t place, std::size_t step) {
+    const std::size_t channel = p.order()[place], row = rows + step;
+    if (row < series.rows() && !std::isnan(series.at(row, channel))) return series.at(row, channel);
+    return plan ? plan->at(p.schema().channels[channel].name, series.time_ns(row), step) : std::numeric_limits<double>::quiet_NaN();
+  };
+  std::size_t unknown = 0;
+  for (std::size_t step = 0; step < request.horizon; ++step) {
+    for (std::size_t k = 0; k < counts.known; ++k) {
+      request.known.push_back(value(counts.targets + counts.observed + k, step));
+      unknown += std::isnan(request.known.back()) ? 1 : 0;
+    }
+    for (std::size_t o = 0; o < counts.observed; ++o) request.observed.push_back(value(counts.targets + o, step));
+  }
+  request.observed_plan = plan ? ObservedPlan::kGiven : hold ? ObservedPlan::kHold : ObservedPlan::kRefuse;
+  return unknown;
+}
+
+bool print_csv(const Ask& ask, const Predictor& p, const Series& series, const Forecast& f, bool many, bool first) {
+  const std::size_t targets = p.targets(), samples = static_cast<std::size_t>(ask.samples);
+  std::string text;
+  if (first) {
+    text = p.schema().step_ns == 0 ? "row" : "time";
+    if (many) text += ",unique_id";
+    for (const std::string& name : value_columns(p, f.block.levels)) text += "," + csv_cell(name);
+    for (std::size_t s = 0; s < samples; ++s) {
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += "," + csv_cell(fmt::format("{}_s{}", p.schema().channels[p.order()[t]].name, s + 1));
+      }
+    }
+    text += "\n";
+  }
+  for (std::size_t h = 0; h < f.block.horizon; ++h) {
+    text += moment_text(series.schema, f.time_ns[h]);
+    if (many) text += "," + csv_cell(series.id);
+    for (std::size_t t = 0; t < targets; ++t) {
+      text += "," + value_text(f.block.point(h, t), ask.use.decimals);
+      for (std::size_t l = 0; l < f.block.levels.size(); ++l) text += "," + value_text(f.block.quantile(l, h, t), ask.use.decimals);
+    }
+    for (std::size_t s = 0; s < samples; ++s) {
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += "," + value_text(f.samples[(s * f.block.horizon + h) * targets + t], ask.use.decimals);
+      }
+    }
+    text += "\n";
+    if (text.size() > 1 << 16) {
+      if (!print(text)) return false;
+      text.clear();
+    }
+  }
+  return print(text);
+}
+
+// Decimals hold in JSON as they do in CSV, so that what is written is what was limited.
+std::string json_number(double value, std::int64_t decimals) { return std::isfinite(value) ? value_text(value, decimals) : "null"; }
+
+bool print_json_lines(const Ask& ask, const Predictor& p, const Series& series, const Forecast& f, bool many) {
+  const std::size_t targets = p.targets();
+  for (std::size_t h = 0; h < f.block.horizon; ++h) {
+    std::string text = p.schema().step_ns == 0 ? fmt::format("{{\"row\": {}", moment_text(series.schema, f.time_ns[h]))
+                                               : fmt::format("{{\"time\": \"{}\"", moment_text(series.schema, f.time_ns[h]));
+    if (many) text += ", \"unique_id\": " + Json(series.id).dump();
+    text += fmt::format(", \"step\": {}, \"status\": \"{}\", \"values\": {{", h + 1, to_string(f.status[h]));
+    const auto name = [&](std::size_t t) { return Json(p.schema().channels[p.order()[t]].name).dump(); };
+    for (std::size_t t = 0; t < targets; ++t) {
+      text += fmt::format("{}{}: {}", t == 0 ? "" : ", ", name(t), json_number(f.block.point(h, t), ask.use.decimals));
+    }
+    text += "}";
+    if (!f.block.levels.empty()) {
+      text += ", \"quantiles\": {";
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += fmt::format("{}{}: {{", t == 0 ? "" : ", ", name(t));
+        for (std::size_t l = 0; l < f.block.levels.size(); ++l) {
+          text +=
+              fmt::format("{}\"{}\": {}", l == 0 ? "" : ", ", f.block.levels[l], json_number(f.block.quantile(l, h, t), ask.use.decimals));
+        }
+        text += "}";
+      }
+      text += "}";
+    }
+    if (ask.samples > 0) {
+      text += ", \"samples\": {";
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += fmt::format("{}{}: [", t == 0 ? "" : ", ", name(t));
+        for (std::size_t s = 0; s < static_cast<std::size_t>(ask.samples); ++s) {
+          text +=
+              fmt::format("{}{}", s == 0 ? "" : ", ", json_number(f.samples[(s * f.block.horizon + h) * targets + t], ask.use.decimals));
+        }
+        text += "]";
+      }
+      text += "}";
+    }
+    if (!print(text + "}\n")) return false;
+  }
+  return true;
+}
+
+Result<void> check(const Ask& ask) {
+  const auto range = [](std::int64_t value, std::int64_t low, std::int64_t high, const char* where) -> Result<void> {
+    if (value >= low && value <= high) return {};
+    return fail({Fault::kBadUse, fmt::format("{} is out of range", value), where, fmt::format("{} to {}", low, high), ""});
+  };
+  if (auto good = range(ask.samples, 0, 1'000'000, "--samples"); !good) return good;
+  return range(ask.lookback, 0, std::numeric_limits<std::int64_t>::max(), "--lookback");
+}
+
+}  // namespace
+
+Result<int> forecast(Options& options, const Context& context) {
+  Ask ask;
+  options.positional("MODEL", ask.model, "A model that train has written.");
+  options.positional("FILE", ask.file, "The recording whose end is forecast from.");
+  options.option("-h,--horizon H", ask.horizon, "Steps ahead, or a time such as 6h; the model's own horizon where nothing is said.");
+  options.option("--samples N", ask.samples, "Also gives that many sample paths, which obey every limit as wholes.");
+  options.option("--temperature X", ask.temperature, "Spread of the sample paths about the median; 1: as the model says.");
+  options.option("--plan FILE", ask.plan, "A recording of what is known of the future: known-future and observed channels.");
+  options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
+  options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
+  options.option("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
+  ask.use.declare(options);
+  options.fields(ask.csv);
+  if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
+  if (options.help_shown()) return 0;
+  if (auto good = check(ask); !good) return fail(good.error());
+
+  auto predictor = load_model(ask.model, ask.use, false);
+  if (!predictor) return fail(predictor.error());
+  const Predictor& p = **predictor;
+  ForecastRequest request;
+  request.horizon = p.horizon();
+  if (!ask.horizon.empty()) {
+    const auto horizon = parse_horizon(ask.horizon, p.schema().step_ns, "--horizon");
+    if (!horizon) return fail(horizon.error());
+    request.horizon = *horizon;
+  }
+  request.samples = static_cast<std::size_t>(ask.samples);
+  request.temperature = ask.temperature;
+  request.seed = context.seed;
+  auto recording = read_for_model(p.schema(), ask.file, ask.csv);
+  if (!recording) return fail(recording.error());
+  std::optional<Plan> plan;
+  if (!ask.plan.empty()) {
+    auto read = Plan::read(ask.plan, p, ask.csv);
+    if (!read) return fail(read.error());
+    plan = std::move(*read);
+  }
+
+  // Everything is forecast before anything is printed: an error leaves no half answer.
+  std::vector<Forecast> forecasts;
+  std::size_t unknown = 0;
+  for (const Series& series : *recording) {
+    const std::size_t rows = measured_rows(p, series);
+    if (rows == 0) {
+      return fail({Fault::kBadInput, "no row holds a measured value",
+                   series.id.empty() ? ask.file : fmt::format("{}: series '{}'", ask.file, series.id),
+                   fmt::format("rows of {}", fmt::join(p.schema().names(), ", ")), ""});
+    }
+    const std::size_t lookback = ask.lookback == 0 ? p.lookback() : static_cast<std::size_t>(ask.lookback);
+    if (rows < p.lookback()) {
+      remark(context,
+             fmt::format("The model looks {} rows back and the recording has {}; what is missing counts as missing.", p.lookback(), rows));
+    }
+    Session session = Session::prepare(*predictor);
+    session.prefill(series, rows - std::min(rows, lookback), rows);
+    ForecastRequest one = request;
+    unknown += plan_ahead(p, series, rows, plan, ask.hold, one);
+    Forecast f;
+    if (auto done = session.forecast(one, f); !done) return fail(done.error());
+    forecasts.push_back(std::move(f));
+  }
+  if (unknown > 0) {
+    remark(context, fmt::format("{} values of known-future channels are not known and count as average; --plan FILE gives them.", unknown));
+  }
+  const bool many = recording->size() > 1;
+  for (std::size_t i = 0; i < forecasts.size(); ++i) {
+    const Series& series = (*recording)[i];
+    const bool read =
+        context.json ? print_json_lines(ask, p, series, forecasts[i], many) : print_csv(ask, p, series, forecasts[i], many, i == 0);
+    if (!read) break;
+    const Forecast& f = forecasts[i];
+    if (f.moved_values > 0)
+      remark(context, fmt::format("The limits moved {} values by {} in all.", f.moved_values, number_text(f.distance)));
+    const auto odd = std::count_if(f.status.begin(), f.status.end(), [](StepStatus s) { return s != StepStatus::kOk; });
+    if (odd > 0)
+      remark(context, fmt::format("{} of {} steps could not be forecast as they should; --json says why.", odd, f.status.size()));
+  }
+  if (!ask.report.empty()) {
+    if (auto written = write_forecast_report(ask.report, ask.model, p, *recording, forecasts); !written) return fail(written.error());
+  }
+  return 0;
+}
+
+}  // namespace kizzasi::cli

@@ -1,0 +1,224 @@
+// A pipe: frames in, predictions out, one line each.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "apps/cli/model_use.h"
+#include "apps/cli/print.h"
+#include "apps/cli/verbs.h"
+#include "kizzasi/engine/session.h"
+#include "kizzasi/io/frame_reader.h"
+
+namespace kizzasi::cli {
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{1} << 24;
+
+struct Ask {
+  std::string model, horizon, format = "auto", decimal = "point", zone, report;
+  bool strict = false, csv_out = false, hold = false;
+  std::int64_t max_gap = 64;
+  ModelUse use;
+};
+
+// One line of standard input without its newline; false at the end. A line that is too long is cut there, and said so.
+bool read_line(std::string& line, bool& too_long) {
+  line.clear();
+  too_long = false;
+  for (int c = 0; (c = std::getc(stdin)) != EOF;) {
+    if (c == '\n') return true;
+    if (line.size() < kLongestLine) {
+      line += static_cast<char>(c);
+    } else {
+      too_long = true;
+    }
+  }
+  return !line.empty();
+}
+
+std::string number(double value, std::int64_t decimals, bool json) {
+  return std::isfinite(value) ? value_text(value, decimals) : (json ? "null" : "");
+}
+
+// Writes predictions in the way that was asked for.
+class Writer {
+ public:
+  Writer(const Predictor& predictor, std::int64_t decimals, bool json, std::string zone) : p_(predictor), decimals_(decimals), json_(json) {
+    schema_ = p_.schema();
+    if (!zone.empty()) schema_.zone = std::move(zone);
+  }
+
+  std::string head() const {
+    if (json_) return "";
+    std::string text = schema_.step_ns == 0 ? "row,step,status" : "time,step,status";
+    for (const std::string& name : value_columns(p_, p_.levels())) text += "," + csv_cell(name);
+    return text + "\n";
+  }
+
+  // quantile(l, t), value(t): of the step `ahead`, from 1.
+  template <typename Value, typename Quantile>
+  std::string line(std::int64_t time_ns, std::size_t ahead, StepStatus status, const Value& value, const Quantile& quantile) const {
+    const std::size_t targets = p_.targets(), levels = p_.levels().size();
+    const std::string moment = moment_text(schema_, time_ns);
+    if (!json_) {
+      std::string text = fmt::format("{},{},{}", moment, ahead, to_string(status));
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += "," + number(value(t), decimals_, false);
+        for (std::size_t l = 0; l < levels; ++l) text += "," + number(quantile(l, t), decimals_, false);
+      }
+      return text + "\n";
+    }
+    std::string text = schema_.step_ns == 0 ? fmt::format("{{\"row\": {}", moment) : fmt::format("{{\"time\": \"{}\"", moment);
+    text += fmt::format(", \"step\": {}, \"status\": \"{}\", \"values\": {{", ahead, to_string(status));
+    for (std::size_t t = 0; t < targets; ++t)
+      text += fmt::format("{}{}: {}", t == 0 ? "" : ", ", name(t), number(value(t), decimals_, true));
+    text += "}";
+    if (levels > 0) {
+      text += ", \"quantiles\": {";
+      for (std::size_t t = 0; t < targets; ++t) {
+        text += fmt::format("{}{}: {{", t == 0 ? "" : ", ", name(t));
+        for (std::size_t l = 0; l < levels; ++l) {
+          text += fmt::format("{}\"{}\": {}", l == 0 ? "" : ", ", p_.levels()[l], number(quantile(l, t), decimals_, true));
+        }
+        text += "}";
+      }
+      text += "}";
+    }
+    return text + "}\n";
+  }
+
+ private:
+  std::string name(std::size_t target) const { return Json(p_.schema().channels[p_.order()[target]].name).dump(); }
+
+  const Predictor& p_;
+  Schema schema_;
+  std::int64_t decimals_;
+  bool json_;
+};
+
+Result<io::FrameOptions> frame_options(const Ask& ask) {
+  io::FrameOptions options;
+  const auto bad = [](const std::string& text, const char* where, const char* expected) {
+    return fail({Fault::kBadUse, fmt::format("'{}' is nothing that is known here", text), where, expected, ""});
+  };
+  if (ask.format == "csv") {
+    options.format = io::FrameFormat::kCsv;
+  } else if (ask.format == "json") {
+    options.format = io::FrameFormat::kJson;
+  } else if (ask.format != "auto") {
+    return bad(ask.format, "--format", "auto, csv or json");
+  }
+  if (ask.decimal == "comma") {
+    options.decimal = ',';
+  } else if (ask.decimal != "point") {
+    return bad(ask.decimal, "--decimal", "point or comma");
+  }
+  if (!ask.zone.empty()) {
+    auto zone = io::Zone::from(ask.zone, "--zone");
+    if (!zone) return fail(zone.error());
+    options.zone = std::move(*zone);
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<int> stream(Options& options, const Context& context) {
+  Ask ask;
+  options.positional("MODEL", ask.model, "A model that train has written.");
+  options.option("-h,--horizon H", ask.horizon, "Steps ahead that each frame is answered with; one where nothing is said.");
+  options.option("--format NAME", ask.format, "Of the frames: csv, json, or auto (by the first line).");
+  options.option("--decimal NAME", ask.decimal, "Decimal mark in CSV: point or comma.");
+  options.option("--zone ZONE", ask.zone, "Of stamps that name none: Europe/Berlin, UTC, +01:00; a wall clock where nothing is said.");
+  options.flag("--strict", ask.strict, "Stops at the first bad line.");
+  options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
+  options.option("--max-gap N", ask.max_gap,
+                 "Frames missing in time that are stepped as missing; after a longer gap the stream begins anew.");
+  options.flag("--csv", ask.csv_out, "Answers in CSV also where frames come as JSON.");
+  ask.use.declare(options);
+  if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
+  if (options.help_shown()) return 0;
+
+  auto predictor = load_model(ask.model, ask.use, true);
+  if (!predictor) return fail(predictor.error());
+  const Predictor& p = **predictor;
+  ForecastRequest request;
+  request.horizon = 1;
+  if (!ask.horizon.empty()) {
+    const auto horizon = parse_horizon(ask.horizon, p.schema().step_ns, "--horizon");
+    if (!horizon) return fail(horizon.error());
+    request.horizon = *horizon;
+  }
+  request.seed = context.seed;
+  request.observed_plan = ask.hold ? ObservedPlan::kHold : ObservedPlan::kRefuse;
+  const auto frames = frame_options(ask);
+  if (!frames) return fail(frames.error());
+
+  io::FrameReader reader(p.schema(), *frames);
+  Session session = Session::prepare(*predictor);
+  std::optional<Writer> writer;
+  io::StreamFrame frame;
+  Forecast ahead;
+  std::string line;
+  std::size_t bad_lines = 0, without_time = 0;
+  bool too_long = false;
+  const auto complain = [&](const Error& error) {
+    ++bad_lines;
+    std::fflush(stdout);
+    std::fprintf(stderr, "kizzasi stream: %s\n", error.text().c_str());
+  };
+  while (read_line(line, too_long)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
+    if (!kind) {
+      if (ask.strict) return fail(kind.error());
+      complain(kind.error());
+      continue;
+    }
+    if (!writer) {
+      const bool json = context.json || (!ask.csv_out && (line.front() == '{' || line.front() == '['));
+      writer.emplace(p, ask.use.decimals, json, ask.zone);
+      if (!print(writer->head())) return 0;
+    }
+    if (*kind != io::LineKind::kFrame) continue;
+    const std::int64_t step_ns = p.schema().step_ns;
+    if (!frame.time_ns) ++without_time;
+    const std::int64_t time_ns = frame.time_ns.value_or(session.frames() == 0 ? 0 : session.last_time_ns() + step_ns);
+    const Prediction& one = session.step({time_ns, frame.values});
+    if (one.status == StepStatus::kLate) {
+      const Error late{Fault::kBadInput, fmt::format("the frame of {} is not newer than the last one", moment_text(p.schema(), time_ns)),
+                       fmt::format("line {}", reader.lines()), "frames in the order of time", ""};
+      if (ask.strict) return fail(late);
+      complain(late);
+      continue;
+    }
+    std::string answer;
+    if (request.horizon == 1 || one.status == StepStatus::kRejected) {
+      answer = writer->line(
+          one.time_ns, 1, one.status, [&](std::size_t t) { return one.value[t]; },
+          [&](std::size_t l, std::size_t t) { return one.quantiles[l * p.targets() + t]; });
+    } else if (auto done = session.forecast(request, ahead); done) {
+      for (std::size_t h = 0; h < request.horizon; ++h) {
+        answer += writer->line(
+            ahead.time_ns[h], h + 1, ahead.status[h], [&](std::size_t t) { return ahead.block.point(h, t); },
+            [&](std::size_t l, std::size_t t) { return ahead.block.quantile(l, h, t); });
+      }
+    } else {
+      if (ask.strict || done.error().fault == Fault::kBadUse) return fail(done.error());
+      complain(done.error());
+      continue;
+    }
+    if (!print(answer) || !flush()) return 0;  // nobody reads any more
+  }
+  const SessionReport report = session.report();
+  remark(context, fmt::format("{} frames, {} bad or late lines, {} values moved by the limits, {} gap frames, {} restarts.", report.frames,
+                              bad_lines, report.moved_values, report.gap_frames, report.restarts));
+  if (without_time > 0 && p.schema().step_ns != 0)
+    remark(context, fmt::format("{} lines named no time and were taken one step apart.", without_time));
+  return bad_lines > 0 ? 1 : 0;
+}
+
+}  // namespace kizzasi::cli
