@@ -7,6 +7,7 @@
 
 #include "apps/cli/forecast_report.h"
 #include "apps/cli/model_use.h"
+#include "apps/cli/prediction_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/engine/session.h"
@@ -18,7 +19,7 @@ struct Ask {
   std::string model, file, horizon, plan, report;
   std::int64_t samples = 0, lookback = 0;
   double temperature = 1;
-  bool hold = false;
+  bool hold = false, resample = false;
   ModelUse use;
   io::CsvOptions csv;
 };
@@ -47,7 +48,7 @@ class Plan {
                    "a model with observed or known-future channels", "Leave the plan out."});
     }
     Plan plan;
-    auto series = read_for_model(wanted, path, csv);
+    auto series = read_for_model(wanted, path, csv, {.some = true, .resample = true});
     if (!series) return fail(series.error());
     if (series->size() != 1) return fail({Fault::kBadInput, fmt::format("the plan holds {} series", series->size()), path, "one", ""});
     plan.series_ = std::move(series->front());
@@ -91,83 +92,21 @@ std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t row
   return unknown;
 }
 
-bool print_csv(const Ask& ask, const Predictor& p, const Series& series, const Forecast& f, bool many, bool first) {
-  const std::size_t targets = p.targets(), samples = static_cast<std::size_t>(ask.samples);
-  std::string text;
-  if (first) {
-    text = p.schema().step_ns == 0 ? "row" : "time";
-    if (many) text += ",unique_id";
-    for (const std::string& name : value_columns(p, f.block.levels)) text += "," + csv_cell(name);
-    for (std::size_t s = 0; s < samples; ++s) {
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += "," + csv_cell(fmt::format("{}_s{}", p.schema().channels[p.order()[t]].name, s + 1));
-      }
-    }
-    text += "\n";
-  }
+// False when nobody reads any more.
+bool print_forecast(const Ask& ask, bool json, const Predictor& p, const Series& series, const Forecast& f, bool many, bool first) {
+  const PredictionLines lines(p, series.schema, f.block.levels,
+                              {json, many, false, ask.use.decimals, static_cast<std::size_t>(ask.samples)});
+  const std::size_t targets = p.targets(), a_level = f.block.horizon * targets;
+  std::string text = first ? lines.head() : "";
   for (std::size_t h = 0; h < f.block.horizon; ++h) {
-    text += moment_text(series.schema, f.time_ns[h]);
-    if (many) text += "," + csv_cell(series.id);
-    for (std::size_t t = 0; t < targets; ++t) {
-      text += "," + value_text(f.block.point(h, t), ask.use.decimals);
-      for (std::size_t l = 0; l < f.block.levels.size(); ++l) text += "," + value_text(f.block.quantile(l, h, t), ask.use.decimals);
-    }
-    for (std::size_t s = 0; s < samples; ++s) {
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += "," + value_text(f.samples[(s * f.block.horizon + h) * targets + t], ask.use.decimals);
-      }
-    }
-    text += "\n";
-    if (text.size() > 1 << 16) {
-      if (!print(text)) return false;
-      text.clear();
-    }
+    const std::size_t at = h * targets;
+    text += lines.line({f.time_ns[h], series.id, h + 1, f.status[h], f.block.points.data() + at, part(f.block.quantiles, at), a_level,
+                        part(f.samples, at), a_level});
+    if (text.size() < 1 << 16) continue;
+    if (!print(text)) return false;
+    text.clear();
   }
   return print(text);
-}
-
-// Decimals hold in JSON as they do in CSV, so that what is written is what was limited.
-std::string json_number(double value, std::int64_t decimals) { return std::isfinite(value) ? value_text(value, decimals) : "null"; }
-
-bool print_json_lines(const Ask& ask, const Predictor& p, const Series& series, const Forecast& f, bool many) {
-  const std::size_t targets = p.targets();
-  for (std::size_t h = 0; h < f.block.horizon; ++h) {
-    std::string text = p.schema().step_ns == 0 ? fmt::format("{{\"row\": {}", moment_text(series.schema, f.time_ns[h]))
-                                               : fmt::format("{{\"time\": \"{}\"", moment_text(series.schema, f.time_ns[h]));
-    if (many) text += ", \"unique_id\": " + Json(series.id).dump();
-    text += fmt::format(", \"step\": {}, \"status\": \"{}\", \"values\": {{", h + 1, to_string(f.status[h]));
-    const auto name = [&](std::size_t t) { return Json(p.schema().channels[p.order()[t]].name).dump(); };
-    for (std::size_t t = 0; t < targets; ++t) {
-      text += fmt::format("{}{}: {}", t == 0 ? "" : ", ", name(t), json_number(f.block.point(h, t), ask.use.decimals));
-    }
-    text += "}";
-    if (!f.block.levels.empty()) {
-      text += ", \"quantiles\": {";
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += fmt::format("{}{}: {{", t == 0 ? "" : ", ", name(t));
-        for (std::size_t l = 0; l < f.block.levels.size(); ++l) {
-          text +=
-              fmt::format("{}\"{}\": {}", l == 0 ? "" : ", ", f.block.levels[l], json_number(f.block.quantile(l, h, t), ask.use.decimals));
-        }
-        text += "}";
-      }
-      text += "}";
-    }
-    if (ask.samples > 0) {
-      text += ", \"samples\": {";
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += fmt::format("{}{}: [", t == 0 ? "" : ", ", name(t));
-        for (std::size_t s = 0; s < static_cast<std::size_t>(ask.samples); ++s) {
-          text +=
-              fmt::format("{}{}", s == 0 ? "" : ", ", json_number(f.samples[(s * f.block.horizon + h) * targets + t], ask.use.decimals));
-        }
-        text += "]";
-      }
-      text += "}";
-    }
-    if (!print(text + "}\n")) return false;
-  }
-  return true;
 }
 
 Result<void> check(const Ask& ask) {
@@ -190,6 +129,7 @@ Result<int> forecast(Options& options, const Context& context) {
   options.option("--temperature X", ask.temperature, "Spread of the sample paths about the median; 1: as the model says.");
   options.option("--plan FILE", ask.plan, "A recording of what is known of the future: known-future and observed channels.");
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
+  options.flag("--resample", ask.resample, "Brings the recording to the model's step where its own differs.");
   options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
   options.option("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
   ask.use.declare(options);
@@ -211,7 +151,7 @@ Result<int> forecast(Options& options, const Context& context) {
   request.samples = static_cast<std::size_t>(ask.samples);
   request.temperature = ask.temperature;
   request.seed = context.seed;
-  auto recording = read_for_model(p.schema(), ask.file, ask.csv);
+  auto recording = read_for_model(p.schema(), ask.file, ask.csv, {.some = false, .resample = ask.resample});
   if (!recording) return fail(recording.error());
   std::optional<Plan> plan;
   if (!ask.plan.empty()) {

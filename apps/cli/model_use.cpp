@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
+#include "apps/cli/constraint_source.h"
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/io/recording.h"
 #include "kizzasi/signal/duration.h"
@@ -12,7 +15,8 @@
 namespace kizzasi::cli {
 
 void ModelUse::declare(Options& options) {
-  limits.declare(options);
+  options.option("--limits FILE", limits, "A constraint file (TOML, YAML or JSON) whose constraints apply beside the model's own.");
+  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\"; may be repeated.");
   options.flag("--without-limits", without_limits, "Leaves out the constraints in the model file.");
   options.flag("--uncalibrated", uncalibrated, "Intervals as the model gives them, without the calibration in its file.");
   options.option("--decimals N", decimals,
@@ -39,7 +43,7 @@ Result<std::vector<double>> parse_levels(const std::string& text, std::string_vi
 
 Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, const ModelUse& use, bool adapt) {
   PredictorOptions options;
-  auto limits = load_limits(use.limits);
+  auto limits = read_constraint_source(use.limits, use.limit);
   if (!limits) return fail(limits.error());
   auto levels = parse_levels(use.levels, "--levels");
   if (!levels) return fail(levels.error());
@@ -55,27 +59,50 @@ Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, con
   return Predictor::load(path, std::move(options));
 }
 
-Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv) {
+namespace {
+
+// A channel that the file has and of which it holds no value: missing throughout.
+void add_missing(Series& series, const Channel& channel) {
+  const std::size_t before = series.channels(), rows = series.rows();
+  std::vector<double> values;
+  for (std::size_t r = 0; r < rows; ++r) {
+    values.insert(values.end(), series.row(r).begin(), series.row(r).begin() + static_cast<std::ptrdiff_t>(before));
+    values.push_back(std::numeric_limits<double>::quiet_NaN());
+  }
+  series.values = std::move(values);
+  series.schema.channels.push_back(channel);
+}
+
+}  // namespace
+
+Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv, ReadWay way) {
   const auto table = io::read_recording(path, csv);
   if (!table) return fail(table.error());
+  // What the model does not know is not read. What it knows is kept whatever it looks like: also what never changes.
   data::PrepareOptions prepare;
-  // What the model does not know is not read; whether all it knows is there is told channel by channel below.
-  std::vector<std::string> present;
-  for (const Channel& column : table->columns) {
-    (schema.index_of(column.name) ? present : prepare.drop).push_back(column.name);
+  std::vector<Channel> empty;
+  for (std::size_t c = 0; c < table->columns.size(); ++c) {
+    const Channel& column = table->columns[c];
+    bool has_value = false;
+    for (std::size_t r = 0; r < table->rows() && !has_value; ++r) has_value = !std::isnan(table->values[r * table->columns.size() + c]);
+    const bool wanted = schema.index_of(column.name).has_value();
+    (wanted && has_value ? prepare.targets : prepare.drop).push_back(column.name);
+    if (wanted && !has_value) empty.push_back(column);
   }
-  if (present.empty()) {
-    return fail({Fault::kBadInput, "none of the model's channels is in the data", path, fmt::format("{}", fmt::join(schema.names(), ", ")),
-                 "Is this the recording of another plant, or a file without names?"});
+  if (prepare.targets.empty()) {
+    return fail({Fault::kBadInput, "none of the model's channels has a value in the data", path,
+                 fmt::format("{}", fmt::join(schema.names(), ", ")), "Is this the recording of another plant, or a file without names?"});
   }
-  prepare.observed = present;
-  if (schema.step_ns != 0 && !table->time_ns.empty()) prepare.step = duration_text(schema.step_ns);
+  if (way.resample && schema.step_ns != 0 && !table->time_ns.empty()) prepare.step = duration_text(schema.step_ns);
   data::PrepareReport report;
   auto prepared = data::prepare(*table, prepare, report);
   if (!prepared) return fail(prepared.error());
+  Schema wanted = schema;
   std::vector<Series> fitting;
-  for (const Series& series : *prepared) {
-    auto one = select_for_model(schema, series, path);
+  for (Series& series : *prepared) {
+    for (const Channel& channel : empty) add_missing(series, channel);
+    if (way.some) std::erase_if(wanted.channels, [&](const Channel& channel) { return !series.schema.index_of(channel.name); });
+    auto one = select_for_model(wanted, series, path);
     if (!one) return fail(one.error());
     if (table->time_ns.empty()) one->start_ns = 0;
     fitting.push_back(std::move(*one));
@@ -99,34 +126,6 @@ Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns,
   if (*time <= 0 || *time % step_ns != 0)
     return bad(fmt::format("'{}' is no whole number of steps", text), fmt::format("a multiple of {}", duration_text(step_ns)));
   return static_cast<std::size_t>(*time / step_ns);
-}
-
-std::string value_text(double value, std::int64_t decimals) {
-  if (std::isnan(value)) return "";
-  if (decimals < 0) return fmt::format("{}", value);
-  return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == text.npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted += '"';
-}
-
-std::string moment_text(const Schema& schema, std::int64_t time_ns) {
-  if (schema.step_ns == 0) return fmt::format("{}", time_ns / 1'000'000'000);
-  return time_text(time_ns, schema.zone);
-}
-
-std::vector<std::string> value_columns(const Predictor& predictor, std::span<const double> levels) {
-  std::vector<std::string> names;
-  for (std::size_t t = 0; t < predictor.targets(); ++t) {
-    const std::string& name = predictor.schema().channels[predictor.order()[t]].name;
-    names.push_back(name);
-    for (const double level : levels) names.push_back(fmt::format("{}_q{}", name, level));
-  }
-  return names;
 }
 
 }  // namespace kizzasi::cli

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/cli/load.h"
 #include "apps/cli/options.h"
 #include "kizzasi/engine/predictor.h"
 #include "kizzasi/io/csv_options.h"
@@ -17,8 +16,9 @@ namespace kizzasi::cli {
 
 // Options that forecast, stream and their like take.
 struct ModelUse {
-  LimitOptions limits;
-  bool without_limits = false;  // leave out those in the model file
+  std::string limits;              // a constraint file
+  std::vector<std::string> limit;  // single constraints
+  bool without_limits = false;     // leave out those in the model file
   bool uncalibrated = false;
   std::int64_t decimals = -1;
   std::string levels;  // as written
@@ -31,21 +31,15 @@ Result<std::vector<double>> parse_levels(const std::string& text, std::string_vi
 
 Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, const ModelUse& use, bool adapt);
 
-// The recording as series of the model's channels, on the model's step. Its channels are found by name; a channel that is missing, a unit
-// or a step that differs is an error.
-Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv);
+struct ReadWay {
+  bool some = false;      // channels of the model that the file lacks are left out, but for all of them
+  bool resample = false;  // onto the model's step, whatever the file's
+};
+
+// The recording as series of the model's channels, found by name. A channel that is missing, a unit or a step that differs is an error.
+Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv, ReadWay way = {});
 
 // A number of steps ("24"), or a time that is a whole number of steps ("6h").
 Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns, std::string_view where);
-
-// The fewest digits that read back to the same double, or that many decimals; "" for NaN.
-std::string value_text(double value, std::int64_t decimals);
-// In quotes where a comma, a quote or a line feed stands in it.
-std::string csv_cell(std::string_view text);
-// The moment of a row: a stamp, or its number where rows are counted.
-std::string moment_text(const Schema& schema, std::int64_t time_ns);
-
-// "vehicles", "vehicles_q0.1", "vehicles_q0.5", ... for each target: the columns of values and quantiles.
-std::vector<std::string> value_columns(const Predictor& predictor, std::span<const double> levels);
 
 }  // namespace kizzasi::cli

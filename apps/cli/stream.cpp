@@ -1,16 +1,16 @@
 // A pipe: frames in, predictions out, one line each.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
-#include <iostream>
 #include <string>
 
 #include "apps/cli/model_use.h"
+#include "apps/cli/prediction_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/engine/session.h"
 #include "kizzasi/io/frame_reader.h"
+#include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
 namespace {
@@ -39,66 +39,6 @@ bool read_line(std::string& line, bool& too_long) {
   return !line.empty();
 }
 
-std::string number(double value, std::int64_t decimals, bool json) {
-  return std::isfinite(value) ? value_text(value, decimals) : (json ? "null" : "");
-}
-
-// Writes predictions in the way that was asked for.
-class Writer {
- public:
-  Writer(const Predictor& predictor, std::int64_t decimals, bool json, std::string zone) : p_(predictor), decimals_(decimals), json_(json) {
-    schema_ = p_.schema();
-    if (!zone.empty()) schema_.zone = std::move(zone);
-  }
-
-  std::string head() const {
-    if (json_) return "";
-    std::string text = schema_.step_ns == 0 ? "row,step,status" : "time,step,status";
-    for (const std::string& name : value_columns(p_, p_.levels())) text += "," + csv_cell(name);
-    return text + "\n";
-  }
-
-  // quantile(l, t), value(t): of the step `ahead`, from 1.
-  template <typename Value, typename Quantile>
-  std::string line(std::int64_t time_ns, std::size_t ahead, StepStatus status, const Value& value, const Quantile& quantile) const {
-    const std::size_t targets = p_.targets(), levels = p_.levels().size();
-    const std::string moment = moment_text(schema_, time_ns);
-    if (!json_) {
-      std::string text = fmt::format("{},{},{}", moment, ahead, to_string(status));
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += "," + number(value(t), decimals_, false);
-        for (std::size_t l = 0; l < levels; ++l) text += "," + number(quantile(l, t), decimals_, false);
-      }
-      return text + "\n";
-    }
-    std::string text = schema_.step_ns == 0 ? fmt::format("{{\"row\": {}", moment) : fmt::format("{{\"time\": \"{}\"", moment);
-    text += fmt::format(", \"step\": {}, \"status\": \"{}\", \"values\": {{", ahead, to_string(status));
-    for (std::size_t t = 0; t < targets; ++t)
-      text += fmt::format("{}{}: {}", t == 0 ? "" : ", ", name(t), number(value(t), decimals_, true));
-    text += "}";
-    if (levels > 0) {
-      text += ", \"quantiles\": {";
-      for (std::size_t t = 0; t < targets; ++t) {
-        text += fmt::format("{}{}: {{", t == 0 ? "" : ", ", name(t));
-        for (std::size_t l = 0; l < levels; ++l) {
-          text += fmt::format("{}\"{}\": {}", l == 0 ? "" : ", ", p_.levels()[l], number(quantile(l, t), decimals_, true));
-        }
-        text += "}";
-      }
-      text += "}";
-    }
-    return text + "}\n";
-  }
-
- private:
-  std::string name(std::size_t target) const { return Json(p_.schema().channels[p_.order()[target]].name).dump(); }
-
-  const Predictor& p_;
-  Schema schema_;
-  std::int64_t decimals_;
-  bool json_;
-};
-
 Result<io::FrameOptions> frame_options(const Ask& ask) {
   io::FrameOptions options;
   const auto bad = [](const std::string& text, const char* where, const char* expected) {
@@ -117,7 +57,7 @@ Result<io::FrameOptions> frame_options(const Ask& ask) {
     return bad(ask.decimal, "--decimal", "point or comma");
   }
   if (!ask.zone.empty()) {
-    auto zone = io::Zone::from(ask.zone, "--zone");
+    auto zone = io::Zone::open(ask.zone);
     if (!zone) return fail(zone.error());
     options.zone = std::move(*zone);
   }
@@ -159,7 +99,7 @@ Result<int> stream(Options& options, const Context& context) {
 
   io::FrameReader reader(p.schema(), *frames);
   Session session = Session::prepare(*predictor);
-  std::optional<Writer> writer;
+  std::optional<PredictionLines> lines;
   io::StreamFrame frame;
   Forecast ahead;
   std::string line;
@@ -178,10 +118,12 @@ Result<int> stream(Options& options, const Context& context) {
       complain(kind.error());
       continue;
     }
-    if (!writer) {
-      const bool json = context.json || (!ask.csv_out && (line.front() == '{' || line.front() == '['));
-      writer.emplace(p, ask.use.decimals, json, ask.zone);
-      if (!print(writer->head())) return 0;
+    if (!lines) {
+      const bool json = context.json || (!ask.csv_out && !line.empty() && (line.front() == '{' || line.front() == '['));
+      Schema shown = p.schema();
+      if (!ask.zone.empty()) shown.zone = ask.zone;
+      lines.emplace(p, std::move(shown), p.levels(), LineFormat{json, false, true, ask.use.decimals, 0});
+      if (!print(lines->head()) || !flush()) return 0;
     }
     if (*kind != io::LineKind::kFrame) continue;
     const std::int64_t step_ns = p.schema().step_ns;
@@ -189,22 +131,27 @@ Result<int> stream(Options& options, const Context& context) {
     const std::int64_t time_ns = frame.time_ns.value_or(session.frames() == 0 ? 0 : session.last_time_ns() + step_ns);
     const Prediction& one = session.step({time_ns, frame.values});
     if (one.status == StepStatus::kLate) {
-      const Error late{Fault::kBadInput, fmt::format("the frame of {} is not newer than the last one", moment_text(p.schema(), time_ns)),
+      const Error late{Fault::kBadInput, fmt::format("the frame of {} is not newer than the last one", time_text(time_ns, p.schema().zone)),
                        fmt::format("line {}", reader.lines()), "frames in the order of time", ""};
       if (ask.strict) return fail(late);
       complain(late);
       continue;
     }
     std::string answer;
+    const std::size_t targets = p.targets();
     if (request.horizon == 1 || one.status == StepStatus::kRejected) {
-      answer = writer->line(
-          one.time_ns, 1, one.status, [&](std::size_t t) { return one.value[t]; },
-          [&](std::size_t l, std::size_t t) { return one.quantiles[l * p.targets() + t]; });
+      answer = lines->line({one.time_ns, {}, 1, one.status, one.value.data(), one.quantiles.data(), targets, nullptr, 0});
     } else if (auto done = session.forecast(request, ahead); done) {
       for (std::size_t h = 0; h < request.horizon; ++h) {
-        answer += writer->line(
-            ahead.time_ns[h], h + 1, ahead.status[h], [&](std::size_t t) { return ahead.block.point(h, t); },
-            [&](std::size_t l, std::size_t t) { return ahead.block.quantile(l, h, t); });
+        answer += lines->line({ahead.time_ns[h],
+                               {},
+                               h + 1,
+                               ahead.status[h],
+                               ahead.block.points.data() + h * targets,
+                               part(ahead.block.quantiles, h * targets),
+                               request.horizon * targets,
+                               nullptr,
+                               0});
       }
     } else {
       if (ask.strict || done.error().fault == Fault::kBadUse) return fail(done.error());

@@ -9,6 +9,14 @@ namespace {
 constexpr std::array kVerbs = std::to_array<Verb>({
     {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
      "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
+    {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
+     "kizzasi forecast traffic.kz traffic.csv -h 24\n"
+     "kizzasi forecast plant.kz plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
+     forecast},
+    {"stream", "A pipe: frames in, predictions out, one line each, as they come.",
+     "tail -f sensor.csv | kizzasi stream sensor.kz\nkizzasi stream robot.kz --limits joints.toml --strict < frames.jsonl", stream},
+    {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
+     "kizzasi inspect traffic.kz\nkizzasi inspect checkpoint.safetensors --json", inspect},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
