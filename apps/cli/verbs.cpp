@@ -9,6 +9,10 @@ namespace {
 constexpr std::array kVerbs = std::to_array<Verb>({
     {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
      "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
+    {"train", "Learns a model from a recording.",
+     "kizzasi train road.csv -o road.kizzasi --target vehicles --horizon 24 --season 168 --limit 'vehicles >= 0'\n"
+     "kizzasi train arm.csv -o arm.kizzasi --preset robotics --budget 60s --seed 7",
+     train},
     {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
      "kizzasi forecast traffic.kz traffic.csv -h 24\n"
      "kizzasi forecast plant.kz plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
@@ -21,10 +25,6 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
-    {"constraints", "Explains a file of constraints, and checks a recording against it.",
-     "kizzasi constraints limits.toml --data plant.csv\n"
-     "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
-     constraints},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
      "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
 });

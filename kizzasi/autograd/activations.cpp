@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -59,37 +60,52 @@ Var<T> tanh(Var<T> x) {
   return activation<T>(x, [](double v) { return std::tanh(v); }, kernels::tanh, [](T, T y) { return (1 - y) * (1 + y); });
 }
 
-// y' = s + y (1 - s), where 1 - s is sigmoid(-x): the difference itself has lost the digits that y multiplies.
-template <typename T>
-Var<T> silu(Var<T> x) {
-  const Var<T> y = x.tape->record(x.dims(), {x}, [x = x.id](Tape<T>& tape, std::size_t id) {
+// The same where the derivative needs another function of x: prepare(x, z) fills a block z from one of x; derivative: of (x, y, z).
+template <typename T, typename Prepare, typename D>
+Var<T> activation(Var<T> x, double (*plain)(double), KernelFunction kernel, Prepare prepare, D derivative) {
+  const Var<T> y = x.tape->record(x.dims(), {x}, [x = x.id, prepare, derivative](Tape<T>& tape, std::size_t id) {
     const auto to = tape.flow(x);
     const T *g = tape.grad(id).data(), *xv = tape.value(x).data(), *yv = tape.value(id).data();
     constexpr std::size_t block = 256;
-    std::array<T, block> rest;
+    std::array<T, block> z;
     for (std::size_t begin = 0; begin < to.grad.size(); begin += block) {
       const std::size_t count = std::min(block, to.grad.size() - begin);
-      const std::span<T> r(rest.data(), count);
-      for (std::size_t i = 0; i < count; ++i) r[i] = -xv[begin + i];
-      apply(sigmoid_of, kernels::sigmoid, r, r);
+      prepare(std::span<const T>(xv + begin, count), std::span<T>(z.data(), count));
+      T* d = to.grad.data() + begin;
       for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t k = begin + i;
-        to.grad[k] = (to.first ? T{0} : to.grad[k]) + g[k] * (gate_of(xv[k], yv[k]) + yv[k] * r[i]);
+        d[i] = (to.first ? T{0} : d[i]) + g[begin + i] * derivative(xv[begin + i], yv[begin + i], z[i]);
       }
     }
   });
-  apply([](double v) { return v * sigmoid_of(v); }, kernels::silu, x.value(), x.tape->mutable_value(y.id));
+  apply(plain, kernel, x.value(), x.tape->mutable_value(y.id));
   return y;
+}
+
+// y' = s + y (1 - s), where 1 - s is sigmoid(-x): the difference itself has lost the digits that y multiplies.
+template <typename T>
+Var<T> silu(Var<T> x) {
+  return activation<T>(
+      x, [](double v) { return v * sigmoid_of(v); }, kernels::silu,
+      [](std::span<const T> v, std::span<T> rest) {
+        std::transform(v.begin(), v.end(), rest.begin(), std::negate<>());
+        apply(sigmoid_of, kernels::sigmoid, std::span<const T>(rest), rest);
+      },
+      [](T v, T y, T rest) { return gate_of(v, y) + y * rest; });
 }
 
 template <typename T>
 Var<T> gelu(Var<T> x) {
-  return activation<T>(x, gelu_of, kernels::gelu, [](T v, T y) {
-    constexpr T scale = static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-    // Beyond 40 the density is 0, and its exponent may overflow.
-    const T density = std::abs(v) < 40 ? scale * std::exp(T{-0.5} * v * v) : T{0};
-    return gate_of(v, y) + v * density;
-  });
+  return activation<T>(
+      x, gelu_of, kernels::gelu,
+      [](std::span<const T> v, std::span<T> density) {
+        // Held at an exponent whose exponential is 0 and whose square does not overflow.
+        for (std::size_t i = 0; i < v.size(); ++i) density[i] = T{-0.5} * std::min(v[i] * v[i], T{3200});
+        apply([](double e) { return std::exp(e); }, kernels::exp, std::span<const T>(density), density);
+      },
+      [](T v, T y, T density) {
+        constexpr T scale = static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+        return gate_of(v, y) + (density == 0 ? T{0} : v * scale * density);
+      });
 }
 
 template <typename T>
@@ -99,7 +115,9 @@ Var<T> relu(Var<T> x) {
 
 template <typename T>
 Var<T> softplus(Var<T> x) {
-  return activation<T>(x, softplus_of, kernels::softplus, [](T v, T y) { return v > 20 ? T{1} : -std::expm1(-y); });
+  return activation<T>(
+      x, softplus_of, kernels::softplus, [](std::span<const T> v, std::span<T> s) { apply(sigmoid_of, kernels::sigmoid, v, s); },
+      [](T v, T, T s) { return v > 20 ? T{1} : s; });
 }
 
 template <typename T>

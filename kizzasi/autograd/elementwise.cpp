@@ -14,24 +14,6 @@ namespace {
   return b.size() <= a.size() && std::equal(b.begin(), b.end(), a.end() - static_cast<std::ptrdiff_t>(b.size()));
 }
 
-// to[i mod period] += term(i): the sum over the dimensions that b was repeated over, in order.
-template <typename T, typename Term>
-void reduce_to_grad(Tape<T>& tape, std::size_t b, std::size_t count, Term term) {
-  const std::size_t period = tape.value(b).size();
-  if (period == count) return tape.add_to_grad(b, term);
-  if (!tape.wants_gradient(b)) return;
-  T* to = tape.grad(b).data();
-  if (period == 1) {
-    double total = 0;
-    for (std::size_t i = 0; i < count; ++i) total += static_cast<double>(term(i));
-    to[0] += static_cast<T>(total);
-    return;
-  }
-  for (std::size_t begin = 0; begin < count; begin += period) {
-    for (std::size_t j = 0; j < period; ++j) to[j] += term(begin + j);
-  }
-}
-
 // out[i] = f(a[i], b[i mod period]); da, db: the partial derivatives as functions of (a, b).
 template <typename T, typename F, typename Da, typename Db>
 Var<T> binary(Var<T> a, Var<T> b, F f, Da da, Db db) {
@@ -45,10 +27,21 @@ Var<T> binary(Var<T> a, Var<T> b, F f, Da da, Db db) {
       tape.add_to_grad(b, [=](std::size_t i) { return g[i] * db(av[i], bv[i]); });
     } else if (period == 1) {
       tape.add_to_grad(a, [=, bi = bv[0]](std::size_t i) { return g[i] * da(av[i], bi); });
-      reduce_to_grad(tape, b, count, [=, bi = bv[0]](std::size_t i) { return g[i] * db(av[i], bi); });
+      if (!tape.wants_gradient(b)) return;
+      double total = 0;
+      for (std::size_t i = 0; i < count; ++i) total += static_cast<double>(g[i] * db(av[i], bv[0]));
+      tape.grad(b)[0] += static_cast<T>(total);
     } else {
-      tape.add_to_grad(a, [=](std::size_t i) { return g[i] * da(av[i], bv[i % period]); });
-      reduce_to_grad(tape, b, count, [=](std::size_t i) { return g[i] * db(av[i], bv[i % period]); });
+      const auto to = tape.flow(a);
+      for (std::size_t begin = 0; begin < to.grad.size(); begin += period) {
+        T* d = to.grad.data() + begin;
+        for (std::size_t j = 0; j < period; ++j) d[j] = (to.first ? T{0} : d[j]) + g[begin + j] * da(av[begin + j], bv[j]);
+      }
+      if (!tape.wants_gradient(b)) return;
+      T* d = tape.grad(b).data();
+      for (std::size_t begin = 0; begin < count; begin += period) {
+        for (std::size_t j = 0; j < period; ++j) d[j] += g[begin + j] * db(av[begin + j], bv[j]);
+      }
     }
   });
   T* out = a.tape->mutable_value(y.id).data();

@@ -19,8 +19,12 @@ namespace {
 constexpr double kScaleFloor = 1e-4;  // as in signal/head.h
 const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
 
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+// softplus(x), and its derivative from the same exponential.
+double softplus(double x, double& slope) {
+  const double e = std::exp(-std::abs(x));
+  slope = (x >= 0 ? 1 : e) / (1 + e);
+  return std::max(x, 0.0) + std::log1p(e);
+}
 
 // One predicted value: the loss of raw parameters `p` against the target `t`, and its derivatives into `d`.
 // Thread: one at a time (it keeps scratch).
@@ -31,11 +35,14 @@ class RowLoss {
       components_ = static_cast<std::size_t>(head.components);
       prior_.resize(components_);
       posterior_.resize(components_);
+      scales_.resize(components_);
+      slopes_.resize(components_);
     }
     // Places of the levels in the order of the parameters: the median, upwards, then downwards.
     if (kind_ == HeadKind::kQuantiles) {
       middle_ = static_cast<std::size_t>(std::find(levels_.begin(), levels_.end(), 0.5) - levels_.begin());
       quantiles_.resize(levels_.size());
+      pulls_.resize(levels_.size());
       slopes_.resize(levels_.size());
     }
   }
@@ -73,18 +80,20 @@ class RowLoss {
   }
 
   static double gaussian(std::span<const double> p, double t, std::span<double> d) {
-    const double s = softplus(p[1]) + kScaleFloor, z = (t - p[0]) / s;
+    double slope = 0;
+    const double s = softplus(p[1], slope) + kScaleFloor, z = (t - p[0]) / s;
     d[0] = -z / s;
-    d[1] = (1 - z * z) / s * sigmoid(p[1]);
+    d[1] = (1 - z * z) / s * slope;
     return 0.5 * z * z + std::log(s) + kHalfLogTwoPi;
   }
 
   static double student_t(std::span<const double> p, double t, std::span<double> d) {
-    const double s = softplus(p[1]) + kScaleFloor, v = 2 + softplus(p[2]), z = (t - p[0]) / s;
+    double scale_slope = 0, freedom_slope = 0;
+    const double s = softplus(p[1], scale_slope) + kScaleFloor, v = 2 + softplus(p[2], freedom_slope), z = (t - p[0]) / s;
     const double slope = (v + 1) * z / (v + z * z), log_term = std::log1p(z * z / v);
     d[0] = -slope / s;
-    d[1] = (1 - slope * z) / s * sigmoid(p[1]);
-    d[2] = (0.5 / v - 0.5 * digamma_half_step(0.5 * v) + 0.5 * log_term - 0.5 * slope * z / v) * sigmoid(p[2]);
+    d[1] = (1 - slope * z) / s * scale_slope;
+    d[2] = (0.5 / v - 0.5 * digamma_half_step(0.5 * v) + 0.5 * log_term - 0.5 * slope * z / v) * freedom_slope;
     return std::log(s) + 0.5 * std::log(v * std::numbers::pi) - log_gamma_half_step(0.5 * v) + 0.5 * (v + 1) * log_term;
   }
 
@@ -93,15 +102,15 @@ class RowLoss {
     const auto logits = p.first(count), means = p.subspan(count, count), raw = p.subspan(2 * count, count);
     const double normalizer = softmax(logits, prior_);
     for (std::size_t k = 0; k < count; ++k) {
-      const double s = softplus(raw[k]) + kScaleFloor, z = (t - means[k]) / s;
+      const double s = scales_[k] = softplus(raw[k], slopes_[k]) + kScaleFloor, z = (t - means[k]) / s;
       posterior_[k] = logits[k] - normalizer - 0.5 * z * z - std::log(s) - kHalfLogTwoPi;
     }
     const double log_density = softmax(posterior_, posterior_);
     for (std::size_t k = 0; k < count; ++k) {
-      const double s = softplus(raw[k]) + kScaleFloor, z = (t - means[k]) / s;
+      const double s = scales_[k], z = (t - means[k]) / s;
       d[k] = prior_[k] - posterior_[k];
       d[count + k] = -posterior_[k] * z / s;
-      d[2 * count + k] = posterior_[k] * (1 - z * z) / s * sigmoid(raw[k]);
+      d[2 * count + k] = posterior_[k] * (1 - z * z) / s * slopes_[k];
     }
     return -log_density;
   }
@@ -110,22 +119,28 @@ class RowLoss {
     const std::size_t count = levels_.size();
     quantiles_[middle_] = p[0];
     std::size_t next = 1;
-    for (std::size_t i = middle_ + 1; i < count; ++i) quantiles_[i] = quantiles_[i - 1] + softplus(p[next++]);
-    for (std::size_t i = middle_; i-- > 0;) quantiles_[i] = quantiles_[i + 1] - softplus(p[next++]);
+    for (std::size_t i = middle_ + 1; i < count; ++i) {
+      quantiles_[i] = quantiles_[i - 1] + softplus(p[next], slopes_[next]);
+      ++next;
+    }
+    for (std::size_t i = middle_; i-- > 0;) {
+      quantiles_[i] = quantiles_[i + 1] - softplus(p[next], slopes_[next]);
+      ++next;
+    }
     const double share = 1 / static_cast<double>(count);
     double loss = 0, whole = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const double e = quantiles_[i] - t;
-      slopes_[i] = share * (e < 0 ? -levels_[i] : e > 0 ? 1 - levels_[i] : 0.5 - levels_[i]);
+      pulls_[i] = share * (e < 0 ? -levels_[i] : e > 0 ? 1 - levels_[i] : 0.5 - levels_[i]);
       loss += share * std::max(-levels_[i] * e, (1 - levels_[i]) * e);
-      whole += slopes_[i];
+      whole += pulls_[i];
     }
     // A step moves its own quantile and all further out.
     d[0] = whole;
     double beyond = 0;
-    for (std::size_t i = count; i-- > middle_ + 1;) d[i - middle_] = (beyond += slopes_[i]) * sigmoid(p[i - middle_]);
+    for (std::size_t i = count; i-- > middle_ + 1;) d[i - middle_] = (beyond += pulls_[i]) * slopes_[i - middle_];
     beyond = 0;
-    for (std::size_t i = 0; i < middle_; ++i) d[count - 1 - i] = -(beyond += slopes_[i]) * sigmoid(p[count - 1 - i]);
+    for (std::size_t i = 0; i < middle_; ++i) d[count - 1 - i] = -(beyond += pulls_[i]) * slopes_[count - 1 - i];
     return loss;
   }
 
@@ -140,7 +155,8 @@ class RowLoss {
 
   HeadKind kind_;
   PointLoss point_;
-  std::vector<double> levels_, quantiles_, slopes_, prior_, posterior_;
+  std::vector<double> levels_, quantiles_, pulls_, prior_, posterior_, scales_;
+  std::vector<double> slopes_;  // of the softplus of each raw parameter
   std::size_t middle_ = 0, components_ = 0;
 };
 

@@ -139,18 +139,22 @@ void Optimizer::update(float* p, const float* gradient, std::size_t offset, std:
   switch (kind_) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam: {
-      float *m = slot(0, offset), *v = slot(1, offset), *v_max = config_.amsgrad ? slot(2, offset) : nullptr;
       const bool decoupled = kind_ == OptimizerKind::kAdamW;
       const float keep = decoupled ? f32(1 - rate * decay) : 1.0f, l2 = decoupled ? 0.0f : wd;
       const float size = f32(rate / correction1), root = f32(std::sqrt(correction2));
+      float *m = slot(0, offset), *v = slot(1, offset);
       for (std::size_t i = 0; i < count; ++i) {
         const float g = gradient[i] + l2 * p[i];
         m[i] = towards(m[i], g, rest1);
         v[i] = b2 * v[i] + rest2 * (g * g);
-        float second = v[i];
-        if (v_max != nullptr) second = v_max[i] = std::max(v_max[i], second);
-        p[i] = p[i] * keep - size * (m[i] / (std::sqrt(second) / root + eps));
       }
+      const float* second = v;
+      if (config_.amsgrad) {
+        float* highest = slot(2, offset);
+        for (std::size_t i = 0; i < count; ++i) highest[i] = std::max(highest[i], v[i]);
+        second = highest;
+      }
+      for (std::size_t i = 0; i < count; ++i) p[i] = p[i] * keep - size * (m[i] / (std::sqrt(second[i]) / root + eps));
       return;
     }
     case OptimizerKind::kSgd: {

@@ -1,0 +1,77 @@
+// One step of every architecture and size beside its limit: weights read, state read and written, at the bandwidth that this core has for
+// that much memory, and the fixed cost of the kernel calls; all measured in the same run.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "kizzasi/base/aligned.h"
+#include "kizzasi/base/float_env.h"
+#include "kizzasi/kernels/core_limits.h"
+#include "kizzasi/kernels/norms.h"
+#include "kizzasi/model/architectures.h"
+
+namespace {
+
+using namespace kizzasi;
+using benchmark::Counter;
+
+constexpr double kCallsALayer = 10;  // norms, projections, convolution, activations, scan
+
+// Seconds that the smallest kernel call takes.
+double call_cost() {
+  static const double cost = [] {
+    std::vector<float> x(8, 1.0f);
+    constexpr int kCalls = 100'000;
+    double best = 1;
+    for (int round = 0; round < 5; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kCalls; ++i) kernels::rms_norm(x, {}, 1e-5f, x);
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / kCalls);
+    }
+    return best;
+  }();
+  return cost;
+}
+
+void step(benchmark::State& state, const std::string& architecture, const std::string& size) {
+  const auto config = sized(architecture, size);
+  const auto found = find_architecture(architecture);
+  if (!config || !found) return state.SkipWithError("no such architecture or size");
+  const auto backbone = (*found)->load(*config, (*found)->initial_weights(*config, Rng(1)));
+  if (!backbone) return state.SkipWithError("the initial weights do not load");
+  const std::size_t width = static_cast<std::size_t>(config->d_model), state_bytes = (*backbone)->layout().bytes();
+  AlignedVector<std::byte> stream(state_bytes);
+  (*backbone)->reset(stream);
+  std::vector<float> in(width, 0.1f), out(width), scratch((*backbone)->scratch_floats(1));
+  const Lane lane{stream.data()};
+  const FloatEnv env;
+  for (auto _ : state) {
+    (*backbone)->step({&lane, 1}, {in.data(), 1, width}, {out.data(), 1, width}, scratch);
+    benchmark::DoNotOptimize(out.data());
+  }
+  const double traffic = static_cast<double>(parameter_count(*config) * sizeof(float) + 2 * state_bytes);
+  const double bandwidth = kernels::read_bytes_per_second(std::vector<float>(static_cast<std::size_t>(traffic) / sizeof(float)));
+  const double limit = traffic / bandwidth + call_cost() * kCallsALayer * static_cast<double>(config->n_layers);
+  state.counters["bytes"] = Counter(traffic, Counter::kDefaults, Counter::kIs1024);
+  state.counters["limit_us"] = limit * 1e6;
+  state.counters["of_limit"] = Counter(static_cast<double>(state.iterations()) * limit, Counter::kIsRate | Counter::kInvert);
+}
+
+const bool kRegistered = [] {
+  for (const Architecture& architecture : architectures()) {
+    for (const char* size : {"tiny", "small", "base", "large", "xlarge"}) {
+      const std::string name(architecture.name);
+      if (!sized(name, size)) continue;
+      benchmark::RegisterBenchmark(std::string("step/").append(name).append("/").append(size).c_str(), [name,
+                                                                                                        size](benchmark::State& state) {
+        step(state, name, size);
+      })->Unit(benchmark::kMicrosecond);
+    }
+  }
+  return true;
+}();
+
+}  // namespace
