@@ -189,9 +189,7 @@ Result<int> forecast(Options& options, const Context& context) {
   const bool many = recording->size() > 1;
   for (std::size_t i = 0; i < forecasts.size(); ++i) {
     const Series& series = (*recording)[i];
-    const bool read =
-        print_forecast(ask, context.json, p, series, forecasts[i], many, i == 0);
-    if (!read) break;
+    if (!print_forecast(ask, context.json, p, series, forecasts[i], many, i == 0)) break;  // nobody reads any more
     const Forecast& f = forecasts[i];
     if (f.moved_values > 0)
       remark(context, fmt::format("The limits moved {} values by {} in all.", f.moved_values, number_text(f.distance)));
