@@ -33,6 +33,10 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
+    {"constraints", "Explains a file of constraints, and checks a recording against it.",
+     "kizzasi constraints limits.toml --data plant.csv\n"
+     "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
+     constraints},
     {"demo", "Learns three recordings before your eyes and writes a report: traffic, a solar plant, a robot arm.",
      "kizzasi demo\nkizzasi demo --act plant --out demo", demo},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
