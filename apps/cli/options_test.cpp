@@ -149,6 +149,20 @@ TEST(Fields, WrongValuesAreRefusedWithTheirPlace) {
   }
 }
 
+TEST(Options, TakesAnyNumberOfArgumentsOfOneKind) {
+  for (const std::size_t count : {0u, 1u, 2u, 5u}) {
+    std::vector<std::string> words{"--out", "m"}, files;
+    for (std::size_t i = 0; i < count; ++i) words.push_back("file" + std::to_string(i));
+    Options options = options_of(words);
+    std::string out;
+    options.option("--out", out, "Where.");
+    options.positionals("FILES", files, "What.");
+    ASSERT_TRUE(options.parse()) << count;
+    EXPECT_EQ(files, std::vector<std::string>(words.begin() + 2, words.end()));
+    EXPECT_EQ(out, "m");
+  }
+}
+
 TEST(Options, HelpShowsEveryFieldWithDefaultAndRange) {
   Context context;
   Shape shape;
