@@ -24,7 +24,10 @@ std::string channels_text(const Schema& schema, Role role) {
 // "training.data.hash" for nested objects; lists in one line.
 void flatten(const Json& json, const std::string& name, std::vector<std::pair<std::string, std::string>>& out) {
   if (json.is_object()) {
-    for (const auto& [key, value] : json.members()) flatten(value, name.empty() ? key : name + "." + key, out);
+    for (const auto& [key, value] : json.members()) {
+      if (key == "options" || key == "history") continue;  // long; the whole record stands in --json
+      flatten(value, name.empty() ? key : name + "." + key, out);
+    }
     return;
   }
   std::string text = json.is_string() ? json.string() : json.dump();
@@ -88,7 +91,7 @@ std::vector<std::pair<std::string, std::string>> model_card(const ModelFile& mod
                           : fmt::format("{} levels, {} steps, fitted on {} forecasts", model.calibration.levels.size(),
                                         model.calibration.horizon, model.calibration.windows)}};
   for (const ConstraintText& c : model.constraints) {
-    card.emplace_back(c.name.empty() ? "constraint" : fmt::format("constraint '{}'", c.name),
+    card.emplace_back(c.name.empty() || c.name == c.that ? std::string("constraint") : fmt::format("constraint '{}'", c.name),
                       fmt::format("{}{}", c.that, c.otherwise == "project" ? "" : fmt::format(" (else {})", c.otherwise)));
   }
   flatten(model.training, "training", card);

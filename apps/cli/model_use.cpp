@@ -16,7 +16,7 @@ namespace kizzasi::cli {
 
 void ModelUse::declare(Options& options) {
   options.option("--limits FILE", limits, "A constraint file (TOML, YAML or JSON) whose constraints apply beside the model's own.");
-  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\"; may be repeated.");
+  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\".");
   options.flag("--without-limits", without_limits, "Leaves out the constraints in the model file.");
   options.flag("--uncalibrated", uncalibrated, "Intervals as the model gives them, without the calibration in its file.");
   options.option("--decimals N", decimals,
@@ -78,6 +78,12 @@ void add_missing(Series& series, const Channel& channel) {
 Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv, ReadWay way) {
   const auto table = io::read_recording(path, csv);
   if (!table) return fail(table.error());
+  if (!way.some) {
+    // Before anything is prepared: with every column in sight the nearest name can be told.
+    Series columns;
+    columns.schema.channels = table->columns;
+    if (auto fits = select_for_model(schema, columns, path); !fits) return fail(fits.error());
+  }
   // What the model does not know is not read. What it knows is kept whatever it looks like: also what never changes.
   data::PrepareOptions prepare;
   std::vector<Channel> empty;

@@ -63,13 +63,17 @@ Result<std::vector<double>> levels_of(const ModelFile& file, const PredictorOpti
 
 }  // namespace
 
-Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, PredictorOptions options) {
-  if (auto good = file.config.check("config"); !good) return fail(good.error());
+Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, PredictorOptions options, std::string_view where) {
+  const auto placed = [&](Error error) {
+    if (!where.empty()) error.where = error.where.empty() ? std::string(where) : fmt::format("{}: {}", where, error.where);
+    return fail(std::move(error));
+  };
+  if (auto good = file.config.check("config"); !good) return placed(good.error());
   const ChannelCounts counts = channel_counts(file.schema);
   auto model = SignalModel::load(file.config, counts, file.weights);
-  if (!model) return fail(model.error());
+  if (!model) return placed(model.error());
   auto family = DistributionFamily::of(file.config.head);
-  if (!family) return fail(family.error());
+  if (!family) return placed(family.error());
   auto levels = levels_of(file, options, *family);
   if (!levels) return fail(levels.error());
   options.levels = std::move(*levels);
@@ -101,11 +105,7 @@ Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, Predict
 Result<std::shared_ptr<const Predictor>> Predictor::load(const std::string& path, PredictorOptions options) {
   auto file = read_model_file(path);
   if (!file) return fail(file.error());
-  auto made = make(std::move(*file), std::move(options));
-  if (made) return made;
-  Error error = made.error();
-  error.where = error.where.empty() ? path : fmt::format("{}: {}", path, error.where);
-  return fail(std::move(error));
+  return make(std::move(*file), std::move(options), path);
 }
 
 }  // namespace kizzasi

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kizzasi/decode/distribution.h"
@@ -28,8 +29,9 @@ struct PredictorOptions {
 // Immutable. Thread: any.
 class Predictor {
  public:
-  // Checks everything that a session relies on: weights against the configuration, constraints against the channels, levels.
-  static Result<std::shared_ptr<const Predictor>> make(ModelFile file, PredictorOptions options = {});
+  // Checks everything that a session relies on: weights against the configuration, constraints against the channels, levels. `where` names
+  // the model in messages.
+  static Result<std::shared_ptr<const Predictor>> make(ModelFile file, PredictorOptions options = {}, std::string_view where = "");
   static Result<std::shared_ptr<const Predictor>> load(const std::string& path, PredictorOptions options = {});
 
   // All but the weights, which stand in `model()`.

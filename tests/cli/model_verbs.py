@@ -62,7 +62,7 @@ def test_forecast():
 
 
 def test_limits_hold_for_what_is_printed():
-    limits = ["--limit", "0.123456 <= flow <= 0.98765", "--limit", "abs(rate(level)) <= 0.0001 [1/s]", "--decimals", "2"]
+    limits = ["--limit", "0.123456 <= flow <= 0.98765", "--limit", "abs(rate(level)) <= 0.0001 [m/s]", "--decimals", "2"]
     out, _ = run("forecast", "m.kz", "d.csv", "-h", "9", "--hold", "--samples", "5", *limits)
     for r in table(out):
         for name, value in r.items():
