@@ -17,6 +17,6 @@ kizzasi_room(model DEPS base kernels signal tensor autograd PRIVATE_LIBS fmt::fm
 kizzasi_room(engine DEPS base kernels signal tensor logic decode model PRIVATE_LIBS fmt::fmt)
 kizzasi_room(train DEPS base kernels signal tensor autograd decode data model PRIVATE_LIBS fmt::fmt)
 
-kizzasi_room(forecast DEPS base kernels signal decode data model engine train PRIVATE_LIBS fmt::fmt)
+kizzasi_room(forecast DEPS base kernels signal tensor autograd logic decode data model engine train PRIVATE_LIBS fmt::fmt)
 
 kizzasi_write_layers(${CMAKE_BINARY_DIR}/layers.txt)

@@ -132,6 +132,10 @@ Result<int> constraints(Options& options, const Context& context) {
   options.option("--decimals N", decimals, "Numbers will leave as text with N decimals; default: all their digits.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
+  constexpr std::int64_t kMostDecimals = 22;
+  if (decimals < -1 || decimals > kMostDecimals) {
+    return fail({Fault::kBadUse, fmt::format("{} decimals", decimals), "--decimals", fmt::format("0 to {}", kMostDecimals), ""});
+  }
   const auto texts = read_constraint_source(file, limits);
   if (!texts) return fail(texts.error());
   if (texts->empty()) {
@@ -151,7 +155,7 @@ Result<int> constraints(Options& options, const Context& context) {
     table = std::move(*read);
     schema = schema_of(table, report.step_ns());
   }
-  const auto guard = compile_guard(schema, *texts, {static_cast<int>(std::clamp<std::int64_t>(decimals, -2, 99))});
+  const auto guard = compile_guard(schema, *texts, {static_cast<int>(decimals)});
   if (!guard) return fail(guard.error());
   std::vector<Finding> findings;
   if (!data.empty()) findings = check_rows(**guard, table, schema.step_ns == 0 ? 1 : schema.step_ns);

@@ -1,12 +1,9 @@
 #include "apps/cli/load.h"
 
-#include <fmt/format.h>
-
+#include "apps/cli/constraint_source.h"
 #include "apps/cli/options.h"
 #include "apps/cli/print.h"
-#include "kizzasi/io/config_file.h"
 #include "kizzasi/io/recording.h"
-#include "kizzasi/logic/constraint_file.h"
 
 namespace kizzasi::cli {
 
@@ -30,21 +27,6 @@ void LimitOptions::declare(Options& options) {
   options.option("--limits FILE", file, "A file of constraints (TOML, YAML or JSON).");
 }
 
-Result<std::vector<ConstraintText>> load_limits(const LimitOptions& options) {
-  std::vector<ConstraintText> all;
-  if (!options.file.empty()) {
-    const auto config = io::read_config_file(options.file);
-    if (!config) return fail(config.error());
-    const auto place = [&](std::string_view pointer) {
-      const auto found = config->places.find(pointer);
-      return found == config->places.end() ? TextPlace{} : TextPlace{found->second.first, found->second.second};
-    };
-    auto listed = read_constraints(config->values, options.file, place);
-    if (!listed) return fail(listed.error());
-    all = std::move(*listed);
-  }
-  for (const std::string& text : options.texts) all.push_back(constraint_from_option(text, "--limit"));
-  return all;
-}
+Result<std::vector<ConstraintText>> load_limits(const LimitOptions& options) { return read_constraint_source(options.file, options.texts); }
 
 }  // namespace kizzasi::cli

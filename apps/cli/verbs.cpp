@@ -21,10 +21,24 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "tail -f sensor.csv | kizzasi stream sensor.kz\nkizzasi stream robot.kz --limits joints.toml --strict < frames.jsonl", stream},
     {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
      "kizzasi inspect traffic.kz\nkizzasi inspect checkpoint.safetensors --json", inspect},
+    {"backtest", "Judges a model and the simple methods by forecasts from the past: one table with errors, intervals and a verdict.",
+     "kizzasi backtest traffic.csv --target vehicles --horizon 24h --season 24h --season 168h --stride 12h\n"
+     "kizzasi backtest traffic.kz traffic.csv --per-horizon --report backtest.html",
+     backtest},
+    {"detect", "Finds unusual stretches of a recording by what a model predicted, at a wanted rate of false alarms.",
+     "kizzasi detect pump.kz pump.csv --false-alarms 1/7d --report events.html\n"
+     "kizzasi detect pump.kz today.csv --normal last_month.csv --json",
+     detect},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
+    {"constraints", "Explains a file of constraints, and checks a recording against it.",
+     "kizzasi constraints limits.toml --data plant.csv\n"
+     "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
+     constraints},
+    {"demo", "Learns three recordings before your eyes and writes a report: traffic, a solar plant, a robot arm.",
+     "kizzasi demo\nkizzasi demo --act plant --out demo", demo},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
      "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
 });

@@ -107,6 +107,7 @@ std::optional<Error> forecast_all(const Course& course, const Forecaster& foreca
 // What to add to the points to get quantiles: (levels, cells). Cells are steps and targets.
 struct Shifts {
   std::vector<double> levels, values;
+  std::size_t beyond = 0;  // of `values`: their rank lies beyond the errors at hand; the outermost error stands in
 };
 
 Shifts conformal_shifts(const Course& course, const std::vector<double>& errors) {
@@ -120,7 +121,12 @@ Shifts conformal_shifts(const Course& course, const std::vector<double>& errors)
     }
     std::sort(of_cell.begin(), of_cell.end());
     for (std::size_t level = 0; level < shifts.levels.size(); ++level) {
-      shifts.values[level * cells + cell] = conformal_shift(of_cell, shifts.levels[level]);
+      double shift = conformal_shift(of_cell, shifts.levels[level]);
+      if (std::isinf(shift) && !of_cell.empty()) {
+        shift = shift > 0 ? of_cell.back() : of_cell.front();
+        ++shifts.beyond;
+      }
+      shifts.values[level * cells + cell] = shift;
     }
   }
   return shifts;
@@ -230,6 +236,7 @@ std::optional<Error> judge(const Course& course, const Series& train, Forecaster
   std::optional<Shifts> shifts;
   if (!course.calibration.empty() && own[0] == 0) shifts = conformal_shifts(course, errors);
   result.calibrated = shifts.has_value();
+  result.beyond_calibration = shifts ? shifts->beyond : 0;
 
   std::vector<Sums> pieces(kPieces);
   const auto shown = thinned(course.test, course.options.keep);
@@ -347,6 +354,7 @@ Result<BacktestResult> backtest(const Series& series, std::span<Forecaster* cons
 
 Result<BacktestResult> join(std::span<const BacktestResult> parts) {
   BacktestResult all = parts[0];
+  all.series = parts.size();
   for (const BacktestResult& part : parts.subspan(1)) {
     if (part.horizon != all.horizon || part.targets != all.targets || part.methods.size() != all.methods.size()) {
       return fail({Fault::kBadInput, "the results are of different horizons, targets or methods", "backtest", "equal ones", ""});
@@ -358,6 +366,7 @@ Result<BacktestResult> join(std::span<const BacktestResult> parts) {
       if (!ours.problem.empty()) continue;
       merge({theirs.points, theirs.quantiles, theirs.values, theirs.outside}, ours);
       ours.forecasts += theirs.forecasts;
+      ours.beyond_calibration += theirs.beyond_calibration;
       ours.mase += theirs.mase;
       ours.rmsse += theirs.rmsse;
       ours.msis95 += theirs.msis95;

@@ -11,6 +11,7 @@
 #include "kizzasi/base/error.h"
 #include "kizzasi/data/windows.h"
 #include "kizzasi/forecast/forecaster.h"
+#include "kizzasi/signal/head.h"
 #include "kizzasi/signal/metrics.h"
 
 namespace kizzasi {
@@ -28,9 +29,9 @@ struct BacktestOptions {
   std::size_t horizon = 24;  // steps ahead
   std::size_t stride = 1;    // rows between origins
   std::size_t season = 1;    // of the errors that MASE, RMSSE and MSIS divide by, in rows
-  std::size_t most_calibration = 1000;  // forecasts that intervals are calibrated on at most, spread evenly
-  std::size_t keep = 0;                 // forecasts kept for showing, spread evenly, the last one among them
-  std::vector<double> levels{0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975};  // of calibrated quantiles
+  std::size_t most_calibration = 1000;               // forecasts that intervals are calibrated on at most, spread evenly
+  std::size_t keep = 0;                              // forecasts kept for showing, spread evenly, the last one among them
+  std::vector<double> levels = HeadConfig{}.levels;  // of calibrated quantiles: those of a model by default
   double adaptation = 0.05;  // rate at which own quantiles learn from earlier forecasts (adaptive_intervals.h); 0: they stay as given
   LimitCheck outside;        // empty: nothing is counted
 };
@@ -38,9 +39,11 @@ struct BacktestOptions {
 // What one forecaster came to, for each step ahead and target: (horizon, targets).
 struct MethodResult {
   std::string name;
-  std::string problem;                     // why it has no result; empty where it has
-  std::size_t forecasts = 0;               // origins judged
-  bool calibrated = false;                 // its quantiles are its points with split-conformal intervals, for want of its own
+  std::string problem;        // why it has no result; empty where it has
+  std::size_t forecasts = 0;  // origins judged
+  bool calibrated = false;    // its quantiles are its points with split-conformal intervals, for want of its own
+  // Conformal quantiles (of a step, target and level) that want more calibration forecasts than there are: the outermost error stands in.
+  std::size_t beyond_calibration = 0;
   std::vector<PointMetrics> points;        // (horizon, targets)
   std::vector<QuantileMetrics> quantiles;  // (horizon, targets); empty: no quantiles
   std::size_t values = 0, outside = 0;     // point values checked against the limits, and found outside
@@ -58,6 +61,7 @@ struct MethodResult {
 };
 
 struct BacktestResult {
+  std::size_t series = 1;  // joined
   std::size_t horizon = 0, stride = 1, season = 1;
   std::vector<std::string> targets, units;
   std::size_t first_origin = 0, last_origin = 0;  // rows

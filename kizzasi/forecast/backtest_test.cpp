@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <memory>
 
 #include "kizzasi/base/rng.h"
 #include "kizzasi/base/thread_pool.h"
 #include "kizzasi/forecast/baselines.h"
+#include "kizzasi/forecast/csv_columns_test.h"
 
 namespace kizzasi {
 namespace {
@@ -17,46 +17,8 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Columns of a plain CSV file; empty cells on the straight line between their neighbours, as the measured baselines had them.
-Series read_columns(const std::string& path, const std::vector<std::string>& names, std::int64_t step_ns) {
-  std::ifstream file(path);
-  const auto cells = [](const std::string& line) {
-    std::vector<std::string> out(1);
-    for (const char c : line) {
-      if (c == ',') out.emplace_back();
-      if (c != ',' && c != '\r') out.back() += c;
-    }
-    return out;
-  };
-  std::string line;
-  std::getline(file, line);
-  const auto header = cells(line);
-  Series series;
-  series.schema.step_ns = step_ns;
-  std::vector<std::size_t> columns;
-  for (const std::string& name : names) {
-    series.schema.channels.push_back({name, "", Role::kTarget});
-    columns.push_back(static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin()));
-  }
-  while (std::getline(file, line)) {
-    const auto row = cells(line);
-    for (const std::size_t column : columns) series.values.push_back(row[column].empty() ? kNan : std::stod(row[column]));
-  }
-  for (std::size_t c = 0; c < names.size(); ++c) {
-    for (std::size_t r = 1, last = 0; r < series.rows(); ++r) {
-      if (std::isnan(series.at(r, c))) continue;
-      for (std::size_t gap = last + 1; gap < r; ++gap) {
-        const double share = static_cast<double>(gap - last) / static_cast<double>(r - last);
-        series.row(gap)[c] = series.at(last, c) + share * (series.at(r, c) - series.at(last, c));
-      }
-      last = r;
-    }
-  }
-  return series;
-}
-
 Series bundled(const char* file, const std::vector<std::string>& names, std::int64_t step_ns) {
-  return read_columns(std::string(KIZZASI_SOURCE_DIR "/data/bundle/") + file, names, step_ns);
+  return csv_columns(std::string(KIZZASI_SOURCE_DIR "/data/bundle/") + file, names, step_ns);
 }
 
 data::Split split_of(std::size_t rows) { return {rows * 7 / 10, rows * 8 / 10, rows}; }
@@ -272,6 +234,19 @@ TEST(Backtest, ConformalIntervalsCoverTheirShare) {
       EXPECT_NEAR(interval.coverage, interval.nominal, 0.03) << target;
     }
   }
+}
+
+// Ten calibration forecasts cannot tell a 0.5 % quantile: the worst error stands in, and that is counted.
+TEST(Backtest, SaysWhereCalibrationIsTooShort) {
+  const Series series = noise(400, 8);
+  BacktestOptions options;
+  options.split = {200, 210, 400};
+  options.horizon = 1;
+  options.levels = {0.005, 0.25, 0.5, 0.75, 0.995};
+  const auto result = run(series, list(naive_forecaster()), options);
+  EXPECT_EQ(result.methods[0].beyond_calibration, 4u);  // two levels of two targets
+  EXPECT_EQ(result.methods[0].quantiles_over(0, 1).unusable(), 0u);
+  EXPECT_GT(result.methods[0].quantiles_over(0, 1).crps(), 0);
 }
 
 TEST(Backtest, OneThatFailsDoesNotStopTheOthers) {

@@ -206,7 +206,7 @@ std::vector<std::unique_ptr<Forecaster>> standard_baselines(const std::vector<st
   all.push_back(naive_forecaster());
   all.push_back(drift_forecaster());
   all.push_back(window_average_forecaster(std::max<std::size_t>(shortest, 4)));
-  if (!seasons.empty()) all.push_back(seasonal_mean_forecaster(shortest, 7));
+  for (const std::size_t season : seasons) all.push_back(seasonal_mean_forecaster(season, 7));
   all.push_back(ridge_forecaster(ridge));
   all.push_back(ets_forecaster(seasons.empty() ? "AAdN" : "AAA", shortest));
   all.push_back(ets_forecaster("auto", shortest));

@@ -49,8 +49,8 @@ struct RidgeOptions {
 // Training windows with a missing value are left out; gaps before an origin are bridged with the last value.
 std::unique_ptr<Forecaster> ridge_forecaster(const RidgeOptions& options);
 
-// What people compare with: naive, drift, window average over one season, for every season the seasonal naive, the mean of the last seven
-// seasons by slot (of the shortest), ridge NLinear, Holt-Winters, automatic ETS, Theta. seasons: rising, in rows; empty: no seasonal ones.
+// What people compare with: for every season the seasonal naive method and the mean of the last seven seasons by slot; naive, drift, window
+// average over the shortest season, ridge NLinear, Holt-Winters, automatic ETS, Theta. seasons: rising, in rows; empty: no seasonal ones.
 std::vector<std::unique_ptr<Forecaster>> standard_baselines(const std::vector<std::size_t>& seasons, const RidgeOptions& ridge);
 
 }  // namespace kizzasi

@@ -151,19 +151,29 @@ HWY_EXPORT(block_rows);
 void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) noexcept {
   const auto run = HWY_DYNAMIC_DISPATCH(block_rows);
   const std::size_t inputs = w.inputs();
+  if (inputs == 0) {  // there are no weights: the bias stands alone
+    for (std::size_t r = 0; r < x.rows; ++r) {
+      float* row = y.data + r * y.stride;
+      if (bias.empty()) {
+        std::fill_n(row, w.outputs(), 0.0f);
+      } else {
+        std::copy_n(bias.data(), w.outputs(), row);
+      }
+    }
+    return;
+  }
   for (std::size_t o = 0; o < w.outputs(); o += kBlock) {
     const auto* weights = reinterpret_cast<const float*>(w.data()) + o * inputs;
     const std::size_t outputs = std::min(kBlock, w.outputs() - o);
     if (outputs == kBlock) {
       const Block block{weights, bias.empty() ? nullptr : bias.data() + o, outputs};
       const std::size_t most = x.rows <= kRows ? inputs : kDepth;
-      for (std::size_t first = 0; first == 0 || first < inputs; first += most) {
+      for (std::size_t first = 0; first < inputs; first += most) {
         const std::size_t depth = std::min(most, inputs - first);
         for (std::size_t r = 0; r < x.rows; r += kRows) {
           run(block, std::min(kRows, x.rows - r), first, depth, x.data + r * x.stride + first, x.stride, y.data + r * y.stride + o,
               y.stride);
         }
-        if (most == 0) break;  // no inputs: the bias stands alone
       }
     } else {  // the last outputs do not fill their vectors: through a buffer that does
       alignas(64) float start[kBlock] = {};

@@ -50,7 +50,7 @@ float sum(const float* x, std::size_t size, Fold fold) {
     hn::Store(sum3, d, lanes + begin + 3 * width);
   }
   for (std::size_t i = whole; i < size; ++i) {
-    hn::StoreU(fold(one, hn::LoadU(one, x + i), hn::LoadU(one, lanes + i - whole)), one, lanes + i - whole);
+    hn::StoreU(fold(one, hn::LoadU(one, x + i), hn::LoadU(one, lanes + (i - whole))), one, lanes + (i - whole));
   }
   for (std::size_t half = 16; half > 0; half /= 2) {
     for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];

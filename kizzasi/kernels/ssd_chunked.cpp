@@ -56,7 +56,10 @@ void weigh(const ChunkedSsd& s, const Rows& r, std::size_t head, const Buffers& 
   float decay = 1.0f;
   for (std::size_t i = 0; i < q; ++i) {
     float* row = k.l + i * q;
-    for (std::size_t j = 0; j < i; ++j) row[j] = row[j - q] * k.step[i];
+    if (i > 0) {
+      const float* above = row - q;
+      for (std::size_t j = 0; j < i; ++j) row[j] = above[j] * k.step[i];
+    }
     row[i] = 1.0f;
     std::fill(row + i + 1, row + q, 0.0f);
     decay *= k.step[i];

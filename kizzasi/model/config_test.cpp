@@ -32,7 +32,7 @@ TEST(ModelConfig, PresetsAreThoseOfTheManual) {
     EXPECT_EQ(config->context, row.context);
     EXPECT_TRUE(config->check(row.name)) << config->check(row.name).error().text();
   }
-  EXPECT_EQ(preset_names().size(), 7u);
+  EXPECT_EQ(preset_names().size(), 8u);
   EXPECT_EQ(presets::audio(16000)->config.context, 4096);
   EXPECT_EQ(presets::audio(48000)->config.context, 16384);
   EXPECT_FALSE(presets::audio(0));

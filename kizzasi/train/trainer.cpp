@@ -257,7 +257,7 @@ Result<void> Run::begin() {
       if (!falling) json["training"]["steps"] = nullptr;
       return json;
     };
-    if (essence(found->settings) != essence(settings)) {
+    if (essence(found->settings).dump() != essence(settings).dump()) {  // as text: 5.0 reads back as 5
       return fail({Fault::kBadInput, "the checkpoint belongs to another run", task_.checkpoint, "the same data, model and training options",
                    "Repeat the options of the first run, or start again without --resume."});
     }
