@@ -344,7 +344,7 @@ void Options::option(std::string_view name, double& value, std::string_view help
 
 void Options::option(std::string_view name, std::vector<std::string>& values, std::string_view help) {
   parser_->value(
-      parser_->options, name, "TEXT", fmt::format("{} May be repeated.", help),
+      parser_->options, name, "TEXT", std::string(help),
       [&values](const std::string& text) -> Result<void> {
         values.push_back(text);
         return {};

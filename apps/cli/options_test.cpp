@@ -94,6 +94,21 @@ TEST(Options, TakesEveryKindOfValue) {
   EXPECT_FALSE(options.given("none"));
 }
 
+TEST(Options, TakesAnyNumberOfArguments) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"a.csv"}, {"m.kz", "a.csv", "b.csv"}}) {
+    std::vector<std::string> files, given = words;
+    bool strict = false;
+    given.insert(given.begin() + static_cast<std::ptrdiff_t>(words.size() / 2), "--strict");
+    Options options = options_of(given);
+    options.positionals("[MODEL] FILE", files, "A model, if any, and recordings.");
+    options.flag("--strict", strict, "Stop.");
+    const auto parsed = options.parse();
+    ASSERT_TRUE(parsed) << parsed.error().text();
+    EXPECT_EQ(files, words);
+    EXPECT_TRUE(strict);
+  }
+}
+
 // One declaration serves the default, the option, the TOML, YAML and JSON key, the check, the help and the documentation.
 TEST(Fields, OneDeclarationReachesOptionsFilesChecksAndHelp) {
   const ScratchFile toml("kizzasi_fields.toml", "d_model = 128\nwindowed = true\nlevels = [0.25, 0.75]\nsteps = 7\n");
