@@ -225,7 +225,6 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
     methods.push_back(ridge_forecaster(ridge));
   } else {
     methods = standard_baselines(act.seasons, ridge);
-    if (act.seasons.size() > 1) methods.push_back(seasonal_mean_forecaster(act.seasons.back(), 7));
   }
   std::vector<Forecaster*> list;
   for (const auto& method : methods) list.push_back(method.get());
