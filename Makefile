@@ -64,7 +64,7 @@ test-format:
 
 test-release: configure-tests
 	cmake --build build
-	ctest --test-dir build
+	ctest --test-dir build -j2
 
 test-headers: configure-tests
 	cmake --build build --target all_verify_interface_header_sets
@@ -77,13 +77,13 @@ test-sanitizers:
 	@$(call need,clang++-19,test)
 	@cmake --preset asan -DKIZZASI_BENCH=OFF >/dev/null
 	cmake --build build/asan
-	ctest --test-dir build/asan --label-exclude house
+	ctest --test-dir build/asan -j2 --label-exclude house
 
 test-races:
 	@$(call need,clang++-19,test)
 	@cmake --preset tsan -DKIZZASI_BENCH=OFF >/dev/null
 	cmake --build build/tsan --target base_test train_test engine_test
-	ctest --test-dir build/tsan --label-regex '^(base|train|engine)$$'
+	ctest --test-dir build/tsan -j2 --label-regex '^(base|train|engine)$$'
 
 evidence: configure-tests
 	@$(call need,python3,evidence)

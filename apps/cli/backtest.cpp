@@ -26,7 +26,7 @@ namespace kizzasi::cli {
 namespace {
 
 struct Wishes {
-  std::vector<std::string> files, targets, seasons;
+  std::vector<std::string> files, targets, seasons, methods;
   std::string horizon, stride, split = "70,10", report;
   std::int64_t lookback = 0;
   double lambda = 30;
@@ -221,7 +221,13 @@ Result<BacktestResult> run(const Wishes& wishes, const Recording& recording, Pla
   if (!shares) return fail(shares.error());
   std::vector<std::unique_ptr<Forecaster>> forecasters;
   if (model) forecasters.push_back(model_forecaster(model_name, model));
-  for (auto& baseline : standard_baselines(recording.seasons, plan.ridge)) forecasters.push_back(std::move(baseline));
+  for (auto& baseline : standard_baselines(recording.seasons, plan.ridge)) {
+    const std::string name = baseline->name();
+    const auto begins = [&](const std::string& word) { return name.starts_with(word); };
+    if (wishes.methods.empty() || std::any_of(wishes.methods.begin(), wishes.methods.end(), begins))
+      forecasters.push_back(std::move(baseline));
+  }
+  if (forecasters.empty()) return fail(bad_use("no simple method has such a name", "--methods", "the beginning of one, such as ridge"));
   std::vector<Forecaster*> plain;
   for (const auto& each : forecasters) plain.push_back(each.get());
 
@@ -257,7 +263,7 @@ Result<BacktestResult> run(const Wishes& wishes, const Recording& recording, Pla
 Result<int> backtest(Options& options, const Context& context) {
   Wishes wishes;
   wishes.load.prepare.missing = "interpolate";
-  options.positionals("[MODEL] FILE", wishes.files, "A trained model, if any, and the recording.");
+  options.positionals("FILES", wishes.files, "A trained model, if any, and the recording.");
   options.option("--target NAME", wishes.targets, "Channel to forecast; may be repeated. Without it: all.");
   options.option("--horizon ROWS", wishes.horizon, "Steps ahead: rows or a duration such as 24h. Without it: the model's, or one season.");
   options.option("--stride ROWS", wishes.stride, "From one forecast to the next. Without it: half the horizon.");
@@ -265,6 +271,7 @@ Result<int> backtest(Options& options, const Context& context) {
                  "Length of a season: rows or a duration; may be repeated. Without it: found in the data.");
   options.option("--split SHARES", wishes.split, "Per cent of the rows to train and to validate on; the rest judges.");
   options.option("--lookback ROWS", wishes.lookback, "Rows that the ridge regression reads. Without it: two of the longest season.");
+  options.option("--methods NAME", wishes.methods, "Only the simple methods whose names begin so; may be repeated.");
   options.option("--lambda", wishes.lambda, "Penalty of the ridge regression.");
   options.option("--report FILE", wishes.report, "Writes an HTML report.");
   options.flag("--per-horizon", wishes.per_horizon, "Also one row for each step ahead.");

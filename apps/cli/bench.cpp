@@ -176,7 +176,7 @@ Result<int> bench(Options& options, const Context& context) {
   double seconds = 4;
   std::vector<std::string> names;
   options.option("--seconds", seconds, "How long to measure, all in all.");
-  options.option("--preset NAME", names, "Which presets; without it, all.");
+  options.option("--preset NAME", names, "Which preset; may be repeated. Without it, all.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (!(seconds > 0 && seconds <= 3600)) {

@@ -16,7 +16,7 @@ namespace kizzasi::cli {
 
 void ModelUse::declare(Options& options) {
   options.option("--limits FILE", limits, "A constraint file (TOML, YAML or JSON) whose constraints apply beside the model's own.");
-  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\".");
+  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\"; may be repeated.");
   options.flag("--without-limits", without_limits, "Leaves out the constraints in the model file.");
   options.flag("--uncalibrated", uncalibrated, "Intervals as the model gives them, without the calibration in its file.");
   options.option("--decimals N", decimals,

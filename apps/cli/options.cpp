@@ -306,7 +306,7 @@ void Options::positional(std::string_view name, std::string& value, std::string_
 }
 
 void Options::positionals(std::string_view name, std::vector<std::string>& values, std::string_view help) {
-  CLI::Option* option = parser_->app.add_option(std::string(name))->type_size(1)->expected(-1);
+  CLI::Option* option = parser_->app.add_option(std::string(name))->type_size(1)->expected(1, 1 << 20)->allow_extra_args()->take_all();
   parser_->positionals.push_back({canonical(name), fmt::format("{}...", name), std::string(help), std::string(name), option,
                                   [&values](const std::string& text) -> Result<void> {
                                     values.push_back(text);
@@ -344,7 +344,7 @@ void Options::option(std::string_view name, double& value, std::string_view help
 
 void Options::option(std::string_view name, std::vector<std::string>& values, std::string_view help) {
   parser_->value(
-      parser_->options, name, "TEXT", fmt::format("{} May be repeated.", help),
+      parser_->options, name, "TEXT", std::string(help),
       [&values](const std::string& text) -> Result<void> {
         values.push_back(text);
         return {};

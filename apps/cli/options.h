@@ -35,7 +35,7 @@ class Options {
   void option(std::string_view name, std::string& value, std::string_view help);
   void option(std::string_view name, std::int64_t& value, std::string_view help);
   void option(std::string_view name, double& value, std::string_view help);
-  void option(std::string_view name, std::vector<std::string>& values, std::string_view help);  // may be repeated
+  void option(std::string_view name, std::vector<std::string>& values, std::string_view help);  // may be repeated; the help says so
   void option(std::string_view name, std::optional<double>& value, std::string_view help);
 
   // Every field of a declared configuration as an option (a yes/no field also as --no-its-name), and --config FILE whose values the

@@ -94,6 +94,21 @@ TEST(Options, TakesEveryKindOfValue) {
   EXPECT_FALSE(options.given("none"));
 }
 
+TEST(Options, TakesAnyNumberOfArguments) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"a.csv"}, {"m.kz", "a.csv", "b.csv"}}) {
+    std::vector<std::string> files, given = words;
+    bool strict = false;
+    given.insert(given.begin() + static_cast<std::ptrdiff_t>(words.size() / 2), "--strict");
+    Options options = options_of(given);
+    options.positionals("[MODEL] FILE", files, "A model, if any, and recordings.");
+    options.flag("--strict", strict, "Stop.");
+    const auto parsed = options.parse();
+    ASSERT_TRUE(parsed) << parsed.error().text();
+    EXPECT_EQ(files, words);
+    EXPECT_TRUE(strict);
+  }
+}
+
 // One declaration serves the default, the option, the TOML, YAML and JSON key, the check, the help and the documentation.
 TEST(Fields, OneDeclarationReachesOptionsFilesChecksAndHelp) {
   const ScratchFile toml("kizzasi_fields.toml", "d_model = 128\nwindowed = true\nlevels = [0.25, 0.75]\nsteps = 7\n");
@@ -146,6 +161,20 @@ TEST(Fields, WrongValuesAreRefusedWithTheirPlace) {
     ASSERT_FALSE(parsed) << each.words.front();
     EXPECT_THAT(parsed.error().where, HasSubstr(each.where)) << parsed.error().text();
     EXPECT_THAT(parsed.error().text(), HasSubstr(each.says));
+  }
+}
+
+TEST(Options, TakesAnyNumberOfArgumentsOfOneKind) {
+  for (const std::size_t count : {0u, 1u, 2u, 5u}) {
+    std::vector<std::string> words{"--out", "m"}, files;
+    for (std::size_t i = 0; i < count; ++i) words.push_back("file" + std::to_string(i));
+    Options options = options_of(words);
+    std::string out;
+    options.option("--out", out, "Where.");
+    options.positionals("FILES", files, "What.");
+    ASSERT_TRUE(options.parse()) << count;
+    EXPECT_EQ(files, std::vector<std::string>(words.begin() + 2, words.end()));
+    EXPECT_EQ(out, "m");
   }
 }
 

@@ -60,6 +60,7 @@ TrainSuggestion suggest_training(const std::string& file, const std::vector<Seri
   for (const data::Season& season : seasons) {
     if (5 * season.period <= longest) out.season = std::max(out.season, season.period);
   }
+  if (out.season > 0 && (out.preset == "sensor" || out.preset == "lightweight")) out.preset = "forecast";
   const std::size_t wanted = seasons.empty() ? std::clamp<std::size_t>(longest / 100, 1, 50) : seasons.front().period;
   out.horizon = std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, longest / 10));
   out.context =

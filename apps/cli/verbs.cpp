@@ -10,37 +10,38 @@ constexpr std::array kVerbs = std::to_array<Verb>({
     {"check", "Says what a recording is: dialect, times, gaps, ranges, seasons; and proposes how to train on it.",
      "kizzasi check recording.csv\nkizzasi check logger.csv --zone Europe/Berlin --sentinels -999 --report check.html", check},
     {"train", "Learns a model from a recording.",
-     "kizzasi train road.csv -o road.kizzasi --target vehicles --horizon 24 --season 168 --limit 'vehicles >= 0'\n"
+     "kizzasi train road.csv -o road.kizzasi --targets vehicles --horizon 24 --season 168 --limit 'vehicles >= 0'\n"
      "kizzasi train arm.csv -o arm.kizzasi --preset robotics --budget 60s --seed 7",
      train},
-    {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
-     "kizzasi forecast traffic.kz traffic.csv -h 24\n"
-     "kizzasi forecast plant.kz plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
-     forecast},
-    {"stream", "A pipe: frames in, predictions out, one line each, as they come.",
-     "tail -f sensor.csv | kizzasi stream sensor.kz\nkizzasi stream robot.kz --limits joints.toml --strict < frames.jsonl", stream},
-    {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
-     "kizzasi inspect traffic.kz\nkizzasi inspect checkpoint.safetensors --json", inspect},
     {"backtest", "Judges a model and the simple methods by forecasts from the past: one table with errors, intervals and a verdict.",
      "kizzasi backtest traffic.csv --target vehicles --horizon 24h --season 24h --season 168h --stride 12h\n"
-     "kizzasi backtest traffic.kz traffic.csv --per-horizon --report backtest.html",
+     "kizzasi backtest traffic.kizzasi traffic.csv --per-horizon --report backtest.html",
      backtest},
+    {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
+     "kizzasi forecast traffic.kizzasi traffic.csv -h 24\n"
+     "kizzasi forecast plant.kizzasi plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
+     forecast},
+    {"stream", "A pipe: frames in, predictions out, one line each, as they come.",
+     "tail -f sensor.csv | kizzasi stream sensor.kizzasi\nkizzasi stream robot.kizzasi --limits joints.toml --strict < frames.jsonl",
+     stream},
     {"detect", "Finds unusual stretches of a recording by what a model predicted, at a wanted rate of false alarms.",
-     "kizzasi detect pump.kz pump.csv --false-alarms 1/7d --report events.html\n"
-     "kizzasi detect pump.kz today.csv --normal last_month.csv --json",
+     "kizzasi detect pump.kizzasi pump.csv --false-alarms 1/7d --report events.html\n"
+     "kizzasi detect pump.kizzasi today.csv --normal last_month.csv --json",
      detect},
-    {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
-     "kizzasi verify model.safetensors --against model.io.safetensors\n"
-     "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
-     verify},
     {"constraints", "Explains a file of constraints, and checks a recording against it.",
      "kizzasi constraints limits.toml --data plant.csv\n"
      "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
      constraints},
-    {"demo", "Learns three recordings before your eyes and writes a report: traffic, a solar plant, a robot arm.",
-     "kizzasi demo\nkizzasi demo --act plant --out demo", demo},
+    {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
+     "kizzasi inspect traffic.kizzasi\nkizzasi inspect checkpoint.safetensors --json", inspect},
+    {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
+     "kizzasi verify model.safetensors --against model.io.safetensors\n"
+     "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
+     verify},
     {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
      "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
+    {"demo", "Learns three recordings before your eyes and writes a report: traffic, a solar plant, a robot arm.",
+     "kizzasi demo\nkizzasi demo --act plant --out demo", demo},
 });
 
 }  // namespace

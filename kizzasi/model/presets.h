@@ -27,8 +27,8 @@ Preset sensor(std::size_t channels);
 Preset lightweight(std::size_t inputs, std::size_t outputs);
 Preset video(std::size_t features);
 Preset control(std::size_t state_dim, std::size_t action_dim);
-Preset custom();                          // a middle size to change at will
-Preset forecast(std::size_t channels);    // many steps ahead at once from a window: plants, traffic, demand; a season is set by the data
+Preset custom();                        // a middle size to change at will
+Preset forecast(std::size_t channels);  // many steps ahead at once from a window: plants, traffic, demand; a season is set by the data
 
 }  // namespace presets
 

@@ -5,6 +5,7 @@ Wrong uses of the command line, each in an empty folder that holds a few small r
 wrong in one line on standard error, print nothing on standard output (with --json, too), and leave no file behind.
 """
 
+import math
 import os
 import pathlib
 import re
@@ -13,9 +14,19 @@ import subprocess
 import sys
 import tempfile
 
+def hourly(*columns):
+    """A recording of 600 hours; each column gives the text of its cell for an hour."""
+    rows = (f"2024-01-{1 + h // 24:02d}T{h % 24:02d}:00:00Z," + ",".join(column(h) for column in columns) for h in range(600))
+    return "time," + ",".join("xyz"[:len(columns)]) + "\n" + "\n".join(rows) + "\n"
+
+
 GOOD = "time,temp,flow\n" + "".join(f"2024-01-01T{h:02d}:00:00Z,{20 + h % 5},{h}\n" for h in range(24))
 FILES = {
     "good.csv": GOOD,
+    "long.csv": hourly(lambda h: f"{math.sin(0.26 * h):.3f}", lambda h: str(h % 24)),
+    "constant.csv": hourly(lambda h: "5"),
+    "nothing.csv": hourly(lambda h: ""),
+    "text.csv": hourly(lambda h: "mild"),
     "empty.csv": "",
     "head.csv": "time,temp\n",
     "broken.kz": "this is no model",
@@ -93,6 +104,61 @@ CASES = [
     (["constraints", "--limit", "tmep >= 0", "--data", "good.csv"], 1, ["'tmep'", "temp"]),
     (["constraints", "--limit", "temp >= 0", "--data", "none.csv"], 1, ["none.csv"]),
     (["constraints", "--limit", "temp >= 0", "--decimals", "-3"], 2, ["--decimals"]),
+    # Training.
+    (["train"], 2, ["FILE is missing"]),
+    (["train", "long.csv"], 2, ["-o MODEL"]),
+    (["train", "long.csv", "-o"], 2, ["--output", "needs a value"]),
+    (["train", "none.csv", "-o", "m.kz"], 1, ["none.csv", "no such file"]),
+    (["train", "constant.csv", "-o", "m.kz"], 1, ["constant.csv", "constant"]),
+    (["train", "nothing.csv", "-o", "m.kz"], 1, ["nothing.csv", "no channel has a value"]),
+    (["train", "text.csv", "-o", "m.kz"], 1, ["text.csv", "no column of numbers"]),
+    (["train", "long.csv", "-o", "nowhere/m.kz", "--context", "48", "--steps", "1", "--quiet"], 1, ["nowhere/m.kz"]),
+    (["train", "long.csv", "-o", "m.kz", "--steps", "-5"], 2, ["--steps", "-5"]),
+    (["train", "long.csv", "-o", "m.kz", "--budget", "soon"], 1, ["--budget", "'soon'", "10s"]),
+    (["train", "long.csv", "-o", "m.kz", "--preset", "sensr"], 2, ["Did you mean 'sensor'?"]),
+    (["train", "long.csv", "-o", "m.kz", "--size", "huge"], 2, ["'huge'", "xlarge"]),
+    (["train", "long.csv", "-o", "m.kz", "--architecture", "mamba3"], 2, ["Did you mean 'mamba"]),
+    (["train", "long.csv", "-o", "m.kz", "--targets", "z"], 2, ["'z'", "x, y"]),
+    (["train", "long.csv", "-o", "m.kz", "--targets", "x", "--drop", "x"], 2, ["'x'", "two roles"]),
+    (["train", "long.csv", "-o", "m.kz", "--limit", "x >"], 1, ["--limit:4", "ends too early"]),
+    (["train", "long.csv", "-o", "m.kz", "--limit", "z >= 0"], 1, ["--limit:1", "'z'"]),
+    (["train", "long.csv", "-o", "m.kz", "--limits", "none.toml"], 1, ["none.toml", "no such file"]),
+    (["train", "long.csv", "-o", "m.kz", "--horizon", "0"], 2, ["--horizon", "1 to 65536"]),
+    (["train", "long.csv", "-o", "m.kz", "--d-model", "0"], 2, ["--d-model", "1 to 65536"]),
+    (["train", "long.csv", "-o", "m.kz", "--d-model", "65536", "--n-layers", "1000"], 2, ["weights", "parameter_cap"]),
+    (["train", "long.csv", "-o", "m.kz", "--season", "-1"], 2, ["--season"]),
+    (["train", "long.csv", "-o", "m.kz", "--step", "often"], 1, ["--step", "'often'"]),
+    (["train", "long.csv", "-o", "m.kz", "--learning-rate", "-1"], 2, ["--learning-rate"]),
+    (["train", "long.csv", "-o", "m.kz", "--config", "typo.toml"], 2, ["typo.toml:1", "Did you mean 'd_model'?"]),
+    (["train", "long.csv", "-o", "m.kz", "--config", "two.toml"], 1, ["two.toml:2"]),
+    # Judging.
+    (["backtest"], 2, ["recording"]),
+    (["backtest", "none.csv"], 1, ["none.csv", "no such file"]),
+    (["backtest", "long.csv", "--horizon", "0"], 2, ["--horizon", "at least 1"]),
+    (["backtest", "long.csv", "--horizon", "soon"], 1, ["--horizon", "'soon'"]),
+    (["backtest", "long.csv", "--target", "z"], 2, ["'z'", "x, y"]),
+    (["backtest", "long.csv", "--split", "half"], 2, ["--split", "70,10"]),
+    (["backtest", "constant.csv"], 1, ["constant.csv", "constant"]),
+    (["backtest", "good.csv", "--horizon", "24"], 1, ["test rows", "24"]),
+    (["backtest", "broken.kz", "long.csv"], 1, ["broken.kz"]),
+    # Verbs that use a model.
+    (["forecast"], 2, ["MODEL is missing"]),
+    (["forecast", "none.kz"], 2, ["FILE is missing"]),
+    (["forecast", "none.kz", "long.csv"], 1, ["none.kz", "cannot be opened"]),
+    (["forecast", "broken.kz", "long.csv"], 1, ["broken.kz", "damaged"]),
+    (["forecast", "long.csv", "long.csv"], 1, ["long.csv"]),
+    (["detect"], 2, ["MODEL is missing"]),
+    (["detect", "broken.kz"], 2, ["FILE is missing"]),
+    (["detect", "broken.kz", "long.csv"], 1, ["broken.kz", "damaged"]),
+    (["stream"], 2, ["MODEL is missing"]),
+    (["stream", "none.kz"], 1, ["none.kz", "cannot be opened"]),
+    (["stream", "broken.kz"], 1, ["broken.kz", "damaged"]),
+    (["inspect"], 2, ["FILE is missing"]),
+    (["inspect", "none.kz"], 1, ["none.kz", "cannot be opened"]),
+    (["inspect", "broken.kz"], 1, ["broken.kz", "damaged"]),
+    (["inspect", "."], 1, ["folder"]),
+    (["demo", "--act", "nothing"], 2, ["'nothing'", "road, plant or arm"]),
+    (["demo", "--effort", "x"], 2, ["--effort", "'x'"]),
     # Published checkpoints.
     (["verify"], 2, ["CASE.safetensors is missing"]),
     (["verify", "none.safetensors"], 2, ["--against"]),
@@ -140,6 +206,9 @@ def check_verbs(program, folder):
         examples = [line for line in done.stdout.partition("Examples:")[2].splitlines() if f"kizzasi {verb}" in line]
         if done.returncode != 0 or done.stderr or len(examples) < 2:
             yield f"kizzasi {verb} --help: code {done.returncode}, {len(examples)} examples, {done.stderr!r}"
+        for option in re.findall(r"\s(--?[a-z][a-z-]*)", " ".join(line.partition("kizzasi")[2] for line in examples)):
+            if not re.search(rf"(^|[\s,]){re.escape(option)}\b", done.stdout.partition("Examples:")[0]):
+                yield f"kizzasi {verb} --help: an example uses {option}, which it does not explain"
         if run(program, ["help", verb], folder).stdout != done.stdout:
             yield f"kizzasi help {verb} is not what {verb} --help says"
         yield from check_case(program, [verb, "--no-such-option"], 2, ["--no-such-option"], folder)
