@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 
 #include "apps/cli/report.h"
 #include "kizzasi/signal/duration.h"
@@ -55,6 +57,14 @@ Json plot_of(const Predictor& p, const Series& series, const Forecast& f, std::s
   plot["y"]["unit"] = series.schema.channels[channel].unit;
   plot["lines"].push_back(report_line("measured", "history", history));
   plot["lines"].push_back(report_line("forecast", "forecast", points, from));
+  // What the constraints allow this channel whatever came before.
+  std::vector<std::byte> nothing_before(p.guard().state_bytes());
+  p.guard().reset(nothing_before);
+  double least = 0, most = 0;
+  p.guard().interval(nothing_before, f.time_ns[0], channel, least, most);
+  for (const auto& [name, value] : {std::pair{"lowest allowed", least}, {"highest allowed", most}}) {
+    if (std::isfinite(value)) plot["limits"].push_back(Json::Object{{"name", name}, {"value", value}});
+  }
   const std::size_t levels = f.block.levels.size();
   for (std::size_t l = 0; l < levels / 2; ++l) {
     std::vector<double> low, high;

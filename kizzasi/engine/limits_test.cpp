@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "kizzasi/engine/random_model_test.h"
 #include "kizzasi/engine/session.h"
@@ -18,39 +23,120 @@ struct Limit {
 
 struct Limits {
   std::vector<Limit> all;
+  bool has_sum = false;  // the first two targets sum to `sum`
+  double sum = 0;
+  int decimals = -1;  // of the emitted text; -1: round-trip digits
   std::vector<ConstraintText> text;
 };
 
+double period(const ModelFile& m) { return m.schema.step_ns == 0 ? 1.0 : static_cast<double>(m.schema.step_ns) / 1e9; }
+
 Limits random_limits(const ModelFile& m, Rng& rng) {
   Limits limits;
+  const bool rounded = rng.below(3) == 0;
+  const double dt = period(m);
+  double smallest = 1e300;
   const auto targets = m.schema.with_role(Role::kTarget);
+  limits.has_sum = targets.size() >= 2 && !rounded && rng.below(2) == 0;
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const std::size_t c = targets[t];
     const double a = m.normalizer.physical(rng.normal(), c), b = m.normalizer.physical(rng.normal(), c);
-    Limit limit{c, t, std::min(a, b), std::max(a, b), rng.below(2) == 0 ? 0 : m.normalizer.scale(c) * std::exp(rng.normal())};
+    Limit limit{c, t, std::min(a, b), std::max(a, b),
+                rng.below(2) == 0 || limits.has_sum ? 0 : m.normalizer.scale(c) * std::exp(rng.normal())};
     const std::string& name = m.schema.channels[c].name;
     limits.text.push_back({"range", fmt::format("{:.17g} <= {} <= {:.17g}", limit.low, name, limit.high)});
     if (limit.rate > 0) {
       const char* unit = m.schema.step_ns == 0 ? "" : " [1/s]";
       limits.text.push_back({"slew", fmt::format("abs(rate({}, from = commanded)) <= {:.17g}{}", name, limit.rate, unit)});
     }
+    smallest = std::min({smallest, limit.high - limit.low, limit.rate > 0 ? limit.rate * dt : smallest});
     limits.all.push_back(limit);
+  }
+  // As many decimals as leave some numbers inside the limits.
+  if (rounded) limits.decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(smallest / 50))), 0, 15);
+  if (limits.has_sum) {
+    const Limit &a = limits.all[0], &b = limits.all[1];
+    limits.sum = std::lerp(a.low + b.low, a.high + b.high, rng.uniform(0.1, 0.9));
+    limits.text.push_back(
+        {"sum", fmt::format("{} + {} == {:.17g}", m.schema.channels[a.channel].name, m.schema.channels[b.channel].name, limits.sum)});
   }
   return limits;
 }
 
-// As the user would test it: in double, with the very expression.
-void expect_inside(const Limit& limit, double value, double before, double dt) {
-  ASSERT_TRUE(std::isfinite(value));
-  ASSERT_GE(value, limit.low);
-  ASSERT_LE(value, limit.high);
-  if (limit.rate > 0 && std::isfinite(before)) {
-    ASSERT_LE(std::abs((value - before) / dt), limit.rate);
+// The number that a user reads in the emitted text.
+double as_text(double value, int decimals) {
+  const std::string text = decimals < 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, decimals);
+  return std::strtod(text.c_str(), nullptr);
+}
+
+// As the user would test it: in double, with the very expressions. before: (targets) the values of the step before, NaN: none; becomes
+// these.
+template <typename Value>
+void expect_inside(const Limits& limits, const Value& emitted, std::span<double> before, double dt) {
+  const auto value = [&](std::size_t t) { return as_text(emitted(t), limits.decimals); };
+  for (const Limit& limit : limits.all) {
+    const double now = value(limit.target);
+    ASSERT_TRUE(std::isfinite(now));
+    ASSERT_GE(now, limit.low);
+    ASSERT_LE(now, limit.high);
+    if (limit.rate > 0 && std::isfinite(before[limit.target])) {
+      ASSERT_LE(std::abs((now - before[limit.target]) / dt), limit.rate);
+    }
+    before[limit.target] = now;
+  }
+  // a == b as the language states it: to 8 eps of the sum of the absolute values of the terms.
+  if (limits.has_sum) {
+    ASSERT_LE(std::abs(value(0) + value(1) - limits.sum), 8 * 0x1p-52 * (std::abs(value(0)) + std::abs(value(1)) + std::abs(limits.sum)));
   }
 }
 
-// Random models with wild weights, random limits, and inputs that are missing, infinite and huge: points, quantiles, samples and every step
-// of a rollout.
+template <typename Quantile>
+void expect_quantiles_inside(const Limits& limits, std::size_t levels, const Quantile& quantile) {
+  for (const Limit& limit : limits.all) {
+    double last = -std::numeric_limits<double>::infinity();
+    for (std::size_t l = 0; l < levels; ++l) {
+      const double q = as_text(quantile(l, limit.target), limits.decimals);
+      ASSERT_TRUE(q >= last) << "quantiles cross";
+      ASSERT_GE(q, limit.low);
+      ASSERT_LE(q, limit.high);
+      last = q;
+    }
+  }
+}
+
+std::vector<double> nothing_before(const Limits& limits) { return std::vector<double>(limits.all.size(), std::nan("")); }
+
+void expect_stream_inside(const Limits& limits, Session& session, const Series& series, double dt, std::size_t& values) {
+  const std::size_t targets = limits.all.size();
+  std::vector<double> before = nothing_before(limits);
+  for (std::size_t r = 0; r < series.rows(); ++r) {
+    const Prediction& p = session.step(series.frame(r));
+    ASSERT_NO_FATAL_FAILURE(expect_inside(limits, [&](std::size_t t) { return p.value[t]; }, before, dt));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_quantiles_inside(limits, p.levels.size(), [&](std::size_t l, std::size_t t) { return p.quantiles[l * targets + t]; }));
+    values += targets * (1 + p.levels.size());
+  }
+}
+
+void expect_forecast_inside(const Limits& limits, const Forecast& f, std::size_t samples, double dt, std::size_t& values) {
+  const std::size_t targets = limits.all.size(), horizon = f.block.horizon;
+  std::vector<double> before = nothing_before(limits);
+  for (std::size_t h = 0; h < horizon; ++h) {
+    ASSERT_NO_FATAL_FAILURE(expect_inside(limits, [&](std::size_t t) { return f.block.point(h, t); }, before, dt));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_quantiles_inside(limits, f.block.levels.size(), [&](std::size_t l, std::size_t t) { return f.block.quantile(l, h, t); }));
+    values += targets * (1 + f.block.levels.size());
+  }
+  for (std::size_t s = 0; s < samples; ++s) {
+    before = nothing_before(limits);
+    for (std::size_t h = 0; h < horizon; ++h, values += targets) {
+      ASSERT_NO_FATAL_FAILURE(expect_inside(limits, [&](std::size_t t) { return f.samples[(s * horizon + h) * targets + t]; }, before, dt));
+    }
+  }
+}
+
+// Random models with wild weights; random ranges, rates and sums; doubles as they are, or text with some decimals; inputs that are missing,
+// infinite and huge: points, quantiles, samples and every step of a rollout.
 TEST(Limits, NoEmittedValueIsOutside) {
   const std::size_t wanted = cases(100'000);
   std::size_t values = 0;
@@ -59,28 +145,16 @@ TEST(Limits, NoEmittedValueIsOutside) {
     ModelFile model = random_model(rng, std::exp(2 * rng.normal()));
     const Limits limits = random_limits(model, rng);
     const Series series = random_series(model, 20 + rng.below(40), 0.1, rng);
-    const double dt = model.schema.step_ns == 0 ? 1.0 : static_cast<double>(model.schema.step_ns) / 1e9;
+    const double dt = period(model);
     const bool observed = !model.schema.with_role(Role::kObserved).empty();
-    SCOPED_TRACE(fmt::format("seed {} {}", seed, text_of(model)));
-    const auto predictor = predictor_of(std::move(model), limits.text);
+    SCOPED_TRACE(fmt::format("seed {} decimals {} {}", seed, limits.decimals, text_of(model)));
+    PredictorOptions options;
+    options.grid.decimals = limits.decimals;
+    const auto predictor = predictor_of(std::move(model), limits.text, options);
     ASSERT_NE(predictor, nullptr);
     Session session = Session::prepare(predictor);
-    std::vector<double> before(limits.all.size(), std::nan(""));
-    for (std::size_t r = 0; r < series.rows(); ++r) {
-      const Prediction& p = session.step(series.frame(r));
-      for (const Limit& limit : limits.all) {
-        expect_inside(limit, p.value[limit.target], before[limit.target], dt);
-        before[limit.target] = p.value[limit.target];
-        double last = -INFINITY;
-        for (std::size_t l = 0; l < p.levels.size(); ++l) {
-          const double q = p.quantiles[l * limits.all.size() + limit.target];
-          ASSERT_GE(q, last) << "quantiles cross";
-          expect_inside(limit, last = q, std::nan(""), dt);
-        }
-        values += 1 + p.levels.size();
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
+    ASSERT_NO_FATAL_FAILURE(expect_stream_inside(limits, session, series, dt, values));
+    EXPECT_EQ(session.report().infeasible, 0u);
     ForecastRequest request;
     request.horizon = 1 + rng.below(12);
     request.samples = predictor->has_spread() ? 3 : 0;
@@ -90,30 +164,7 @@ TEST(Limits, NoEmittedValueIsOutside) {
     Forecast f;
     const auto done = session.forecast(request, f);
     ASSERT_TRUE(done) << done.error().text();
-    for (const Limit& limit : limits.all) {
-      double last = before[limit.target];
-      for (std::size_t h = 0; h < request.horizon; ++h) {
-        expect_inside(limit, f.block.point(h, limit.target), h == 0 ? std::nan("") : last, dt);
-        last = f.block.point(h, limit.target);
-        double below = -INFINITY;
-        for (std::size_t l = 0; l < f.block.levels.size(); ++l) {
-          const double q = f.block.quantile(l, h, limit.target);
-          ASSERT_GE(q, below);
-          expect_inside(limit, below = q, std::nan(""), dt);
-        }
-        values += 1 + f.block.levels.size();
-        if (testing::Test::HasFatalFailure()) return;
-      }
-      for (std::size_t s = 0; s < request.samples; ++s) {
-        double sampled = std::nan("");
-        for (std::size_t h = 0; h < request.horizon; ++h, ++values) {
-          const double now = f.samples[(s * request.horizon + h) * limits.all.size() + limit.target];
-          expect_inside(limit, now, sampled, dt);
-          sampled = now;
-        }
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
+    ASSERT_NO_FATAL_FAILURE(expect_forecast_inside(limits, f, request.samples, dt, values));
   }
 }
 

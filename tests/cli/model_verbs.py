@@ -99,7 +99,8 @@ def test_samples():
     cold = table(run("forecast", "m.kz", "d.csv", "--samples", "2", "--temperature", "0")[0])
     assert all(r["flow_s1"] == r["flow_s2"] for r in cold)
     run("forecast", "m.kz", "d.csv", "--report", "f.html")
-    assert "<script" in pathlib.Path("f.html").read_text()
+    page = pathlib.Path("f.html").read_text()
+    assert "<script" in page and "lowest allowed" in page and "made for tests" in page
 
 
 def test_the_wrong_data():
