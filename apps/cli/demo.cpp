@@ -36,6 +36,7 @@ struct Act {
   ModelConfig model;
   std::int64_t steps = 0;
   RidgeOptions ridge;
+  std::vector<std::pair<std::string, std::string>> rates;  // targets and the channels of their rates of change
 };
 
 std::vector<std::string> joints(const char* stem) {
@@ -94,13 +95,13 @@ Act arm() {
   Act act;
   act.title = "Robot arm, frame by frame";
   act.file = "robot_arm_200hz.csv";
-  act.summary = "Seven joints at 200 Hz: angles, speeds and commands; 50 frames (a quarter of a second) ahead from every frame.";
+  act.summary = "Seven joints at 200 Hz, angles and speeds; 50 frames (a quarter of a second) ahead from every frame.";
   act.targets = joints("q") + joints("dq");
-  act.observed = joints("cmd");
   constexpr double kLow[] = {-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -1.6573, -2.8973};
   constexpr double kHigh[] = {2.8973, 1.7628, 2.8973, -0.4, 2.8973, 2.1127, 2.8973};
   for (int i = 0; i < 7; ++i) {
     act.limits.push_back(fmt::format("{} <= q{} <= {}", kLow[i], i + 1, kHigh[i]));
+    act.rates.emplace_back(fmt::format("q{}", i + 1), fmt::format("dq{}", i + 1));
     act.limits.push_back(fmt::format("abs(dq{}) <= {}", i + 1, i < 4 ? 2.175 : 2.61));
   }
   act.model.backbone = presets::robotics(7).config.backbone;
@@ -108,10 +109,10 @@ Act arm() {
   act.model.backbone.n_layers = 2;
   act.model.context = 64;
   act.model.horizon = 50;
-  act.model.recent = 4;
+  act.model.recent = 16;
   act.model.window_norm = "last";
   act.steps = 150;
-  act.ridge.lookback = 4;
+  act.ridge.lookback = 20;
   act.ridge.lambda = 0.001;
   act.ridge.channels = RidgeChannels::kJoint;
   act.ridge.inputs = joints("q") + joints("dq");
@@ -222,6 +223,7 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
   std::vector<std::unique_ptr<Forecaster>> methods;
   if (act.seasons.empty()) {
     methods.push_back(naive_forecaster());
+    methods.push_back(constant_velocity_forecaster(act.rates));
     methods.push_back(ridge_forecaster(ridge));
   } else {
     methods = standard_baselines(act.seasons, ridge);
@@ -291,9 +293,12 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
   }
   if (act.seasons.empty()) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{10}, std::size_t{50}}) {
-      played.sentence +=
-          fmt::format("RMSE of the seven angles at step {}: {} rad (ridge {}).\n", step, number_text(rmse_of_first(model, step, 7)),
-                      number_text(rmse_of_first(result->methods.back(), step, 7)));
+      played.sentence += fmt::format("RMSE of the seven angles at step {}:", step);
+      for (std::size_t i = 0; i < result->methods.size(); ++i) {
+        played.sentence +=
+            fmt::format("{} {} {}", i == 0 ? "" : ";", result->methods[i].name, number_text(rmse_of_first(result->methods[i], step, 7)));
+      }
+      played.sentence += " rad.\n";
     }
   }
   std::optional<Json> tile;

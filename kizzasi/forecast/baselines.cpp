@@ -72,15 +72,23 @@ class Velocity final : public Forecaster {
       return fail({Fault::kBadInput, "there is no step in seconds or no row before the origin", name(), "a series with times", ""});
     }
     for (std::size_t c = 0; c < targets.size(); ++c) {
-      const auto rate = rate_of(series.schema, series.schema.channels[targets[c]].name);
-      if (!rate) return fail(rate.error());
-      const double position = series.at(origin - 1, targets[c]), speed = series.at(origin - 1, *rate);
-      for (std::size_t h = 0; h < horizon; ++h) out.point(h, c) = position + speed * step * static_cast<double>(h + 1);
+      const std::string& target = series.schema.channels[targets[c]].name;
+      const double now = series.at(origin - 1, targets[c]);
+      double speed = 0;
+      if (!is_rate(target)) {
+        const auto rate = rate_of(series.schema, target);
+        if (!rate) return fail(rate.error());
+        speed = series.at(origin - 1, *rate);
+      }
+      for (std::size_t h = 0; h < horizon; ++h) out.point(h, c) = now + speed * step * static_cast<double>(h + 1);
     }
     return {};
   }
 
  private:
+  bool is_rate(const std::string& target) const {
+    return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) { return pair.second == target; });
+  }
   Result<std::size_t> rate_of(const Schema& schema, const std::string& target) const {
     for (const auto& [position, rate] : pairs_) {
       if (position != target) continue;

@@ -19,7 +19,8 @@ std::unique_ptr<Forecaster> seasonal_naive_forecaster(std::size_t season);
 std::unique_ptr<Forecaster> window_average_forecaster(std::size_t window);
 std::unique_ptr<Forecaster> seasonal_mean_forecaster(std::size_t season, std::size_t seasons);
 
-// position + rate * time: each pair names a target and the channel that holds its rate of change per second. Needs a schema with a step.
+// position + rate * time: each pair names a target and the channel that holds its rate of change per second; a
+// target that is such a rate keeps its last value. Needs a schema with a step.
 std::unique_ptr<Forecaster> constant_velocity_forecaster(std::vector<std::pair<std::string, std::string>> position_and_rate);
 
 // Exponential smoothing. Weights are fitted once, on the last rows of the training part; at each origin the recursion runs over the rows

@@ -123,6 +123,14 @@ TEST(ConstantVelocity, MovesByTheRate) {
   EXPECT_FALSE(constant_velocity_forecaster({})->forecast(series, 2, 3, block));
 }
 
+TEST(ConstantVelocity, KeepsTheRatesThemselves) {
+  const Series series{"", {{{"q", "rad", Role::kTarget}, {"dq", "rad/s", Role::kTarget}}, 5'000'000, ""}, 0, {1, 2, 1.5, 4}};
+  ForecastBlock block;
+  ASSERT_TRUE(constant_velocity_forecaster({{"q", "dq"}})->forecast(series, 2, 3, block));
+  EXPECT_DOUBLE_EQ(block.point(2, 0), 1.5 + 4 * 0.015);
+  EXPECT_EQ(block.point(2, 1), 4);
+}
+
 // Hourly transformer data, standard split, every test window, z-scored: needs the folder that KIZZASI_FIELD names.
 TEST(RidgeForecaster, ReproducesTheMeasuredTableOfTransformers) {
   const char* field = std::getenv("KIZZASI_FIELD");

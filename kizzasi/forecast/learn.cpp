@@ -199,6 +199,8 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   record["rows"] = series[0].rows();
   record["series"] = series.size();
   record["shortcut_lambda"] = learned.shortcut.lambda;
+  record["shortcut_least_lambda"] = learned.shortcut.least_lambda;
+  record["shortcut_most_lambda"] = learned.shortcut.most_lambda;
   record["shortcut_validation_loss"] = learned.outcome.start_validation;
   record["validation_loss"] = learned.outcome.best_validation;
   Json training_options = to_json(options.training);

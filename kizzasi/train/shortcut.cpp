@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kizzasi/kernels/ridge.h"
@@ -209,24 +210,79 @@ bool solve(const Moments& m, double lambda, ThreadPool& pool, Solution& w) {
   return std::all_of(good.begin(), good.end(), [](std::uint8_t g) { return g != 0; });
 }
 
-// Mean squared error of the solution on the windows of `m`.
-double error(const Moments& m, const Solution& w) {
+// Mean squared error of one output's solution on the windows of `m`.
+double error(const Moments& m, const Solution& w, std::size_t o) {
   const std::size_t c = m.common, k = m.own;
-  double total = 0;
-  for (std::size_t o = 0; o < m.outputs; ++o) {
-    const double* wc = w.common.data() + o * c;
-    const double* wo = w.own.data() + o * k;
-    double sum = m.yy[o] - 2 * dot(wc, m.cy.data() + o * c, c) - 2 * dot(wo, m.oy.data() + o * k, k);
-    for (std::size_t i = 0; i < c; ++i) {
-      sum += wc[i] * wc[i] * m.cc[i * c + i] + 2 * wc[i] * dot(wc + i + 1, m.cc.data() + i * c + i + 1, c - i - 1);
-    }
-    for (std::size_t i = 0; i < k; ++i) {
-      sum += wo[i] * dot(wo, m.oo.data() + (o * k + i) * k, k) + 2 * wo[i] * dot(wc, m.co.data() + (o * k + i) * c, c);
-    }
-    total += sum;
+  const double* wc = w.common.data() + o * c;
+  const double* wo = w.own.data() + o * k;
+  double sum = m.yy[o] - 2 * dot(wc, m.cy.data() + o * c, c) - 2 * dot(wo, m.oy.data() + o * k, k);
+  for (std::size_t i = 0; i < c; ++i) {
+    sum += wc[i] * wc[i] * m.cc[i * c + i] + 2 * wc[i] * dot(wc + i + 1, m.cc.data() + i * c + i + 1, c - i - 1);
   }
-  return total / (m.windows * static_cast<double>(m.outputs));
+  for (std::size_t i = 0; i < k; ++i) {
+    sum += wo[i] * dot(wo, m.oo.data() + (o * k + i) * k, k) + 2 * wo[i] * dot(wc, m.co.data() + (o * k + i) * c, c);
+  }
+  return sum / m.windows;
 }
+
+// Chooses among solutions with different penalties. One penalty for all outputs is the rule, since a choice among many is overfitted to
+// the validation part; an output that is much better off with another has its own (the first steps of a smooth signal, say).
+class Choice {
+ public:
+  explicit Choice(const Moments& judge) : judge_(judge), own_(judge.outputs, {Solution{}, 0, kInfinity}) {}
+
+  void consider(const Solution& trial, double lambda) {
+    std::vector<double> errors(judge_.outputs);
+    for (std::size_t o = 0; o < judge_.outputs; ++o) {
+      errors[o] = error(judge_, trial, o);
+      if (errors[o] < own_[o].error) own_[o] = {part(trial, o), lambda, errors[o]};
+    }
+    const double mean = std::reduce(errors.begin(), errors.end()) / static_cast<double>(errors.size());
+    if (!(mean < mean_)) return;
+    mean_ = mean;
+    lambda_ = lambda;
+    shared_ = trial;
+    errors_ = std::move(errors);
+  }
+
+  // False where no solution was finite.
+  bool finish(ShortcutFit& fit, Solution& chosen) const {
+    if (shared_.common.empty()) return false;
+    chosen = shared_;
+    fit.lambda = fit.least_lambda = fit.most_lambda = lambda_;
+    for (std::size_t o = 0; o < judge_.outputs; ++o) {
+      const bool apart = own_[o].error < kMuchBetter * errors_[o];
+      fit.validation_mse += (apart ? own_[o].error : errors_[o]) / static_cast<double>(judge_.outputs);
+      if (!apart) continue;
+      std::copy(own_[o].part.common.begin(), own_[o].part.common.end(), chosen.common.begin() + at(o, judge_.common));
+      std::copy(own_[o].part.own.begin(), own_[o].part.own.end(), chosen.own.begin() + at(o, judge_.own));
+      fit.least_lambda = std::min(fit.least_lambda, own_[o].lambda);
+      fit.most_lambda = std::max(fit.most_lambda, own_[o].lambda);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr double kMuchBetter = 0.8;
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  struct Own {
+    Solution part;  // of this output alone
+    double lambda, error;
+  };
+  static std::ptrdiff_t at(std::size_t o, std::size_t n) { return static_cast<std::ptrdiff_t>(o * n); }
+  Solution part(const Solution& all, std::size_t o) const {
+    const auto cut = [&](const std::vector<double>& from, std::size_t n) {
+      return std::vector<double>(from.begin() + at(o, n), from.begin() + at(o + 1, n));
+    };
+    return {cut(all.common, judge_.common), cut(all.own, judge_.own)};
+  }
+
+  const Moments& judge_;
+  std::vector<Own> own_;        // the best of each output
+  Solution shared_;             // the best for all together,
+  std::vector<double> errors_;  // its errors by output
+  double lambda_ = 0, mean_ = kInfinity;
+};
 
 float inverse_softplus(double y) { return static_cast<float>(y > 20 ? y : std::log(std::expm1(std::max(y, 1e-4)))); }
 
@@ -325,17 +381,14 @@ Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data,
 
   ShortcutFit fit;
   fit.windows = static_cast<std::size_t>(seen.windows);
-  Solution best, trial;
+  Solution best;
   if (s.has_shortcut) {
+    Choice choice(judge);
+    Solution trial;
     for (const double lambda : kLambdas) {
-      if (!solve(seen, lambda, pool, trial)) continue;
-      const double mse = error(judge, trial);
-      if (!std::isfinite(mse) || (!best.common.empty() && mse >= fit.validation_mse)) continue;
-      fit.lambda = lambda;
-      fit.validation_mse = mse;
-      std::swap(best, trial);
+      if (solve(seen, lambda, pool, trial)) choice.consider(trial, lambda);
     }
-    if (best.common.empty())
+    if (!choice.finish(fit, best))
       return fail({Fault::kBadInput, "the short-cut's equations have no finite solution", "training data", "finite values", ""});
     const std::size_t recent = s.recent * s.past();
     for (std::size_t o = 0; o < seen.outputs; ++o) {

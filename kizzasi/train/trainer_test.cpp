@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -56,6 +57,7 @@ struct Bench {
   std::unique_ptr<SignalModel> model;
   std::unique_ptr<Dataset> data;
   TrainTask task;
+  ShortcutFit shortcut;
 
   explicit Bench(Series given, ModelConfig config = small_model()) : series(std::move(given)) {
     const auto normalizer = Normalizer::fit(series, Scaling::kStandard);
@@ -69,7 +71,9 @@ struct Bench {
     ThreadPool pool(1);
     const auto untrained = SignalModel::load(config, counts, task.weights);
     data = std::make_unique<Dataset>(*untrained, std::span(&series, 1), *normalizer, order);
-    EXPECT_TRUE(fit_shortcut(config, *data, task.train, task.validation, task.weights, pool));
+    const auto fit = fit_shortcut(config, *data, task.train, task.validation, task.weights, pool);
+    EXPECT_TRUE(fit);
+    shortcut = *fit;
     model = std::make_unique<SignalModel>(*SignalModel::load(config, counts, task.weights));
     task.model = model.get();
     task.data = data.get();
@@ -197,6 +201,48 @@ TEST(Shortcut, FindsTheLineThatMadeTheData) {
   EXPECT_NEAR(weights.values[0], 0.6, 0.02);
   EXPECT_NEAR(weights.values[1], 0.3, 0.02);
   EXPECT_NEAR(bench.task.weights.at("shortcut.bias").values[0], 0, 0.02);
+}
+
+// Mean squared error of the first step ahead over the validation part, by the short-cut alone.
+double first_step_error(const Bench& bench) {
+  const std::vector<Origin> origins = bench.data->origins(bench.task.validation[0]);
+  const std::vector<RowRange> ranges(origins.size(), bench.task.validation[0]);
+  const std::array<std::size_t, 1> here{0};
+  SignalBatch batch;
+  Answers answers;
+  bench.data->fill(origins, here, ranges, batch, answers);
+  const std::size_t horizon = bench.data->shape().horizon;
+  std::vector<float> location(origins.size() * horizon), scale(horizon);
+  bench.model->locate(batch, location, scale);
+  double sum = 0;
+  for (std::size_t i = 0; i < location.size(); i += horizon) sum += std::pow(static_cast<double>(location[i] - answers.values[i]), 2);
+  return sum / static_cast<double>(origins.size());
+}
+
+// A smooth signal: the next value is nearly certain and wants hardly any penalty, the far ones are not and want a large one. Learned
+// together, the next one must not suffer.
+TEST(Shortcut, NearStepsDoNotPayForFarOnes) {
+  int apart = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Rng rng(seed);
+    Series series;
+    series.schema.channels = {{"x", "", Role::kTarget}};
+    double x = 0, speed = 0;
+    for (int r = 0; r < 340; ++r) {
+      speed = 0.95 * speed + 0.05 * rng.normal();
+      x = 0.99 * x + speed;
+      series.values.push_back(x + 1e-6 * rng.normal());
+    }
+    ModelConfig config = small_model();
+    config.recent = config.context = 60;
+    config.horizon = 1;
+    const double alone = first_step_error(Bench(series, config));
+    config.horizon = 30;
+    const Bench together(series, config);
+    EXPECT_LT(first_step_error(together), 6 * alone) << seed;  // 6: a longer horizon leaves fewer windows to learn from
+    apart += together.shortcut.least_lambda < together.shortcut.most_lambda ? 1 : 0;
+  }
+  EXPECT_GE(apart, 2);
 }
 
 }  // namespace
