@@ -53,8 +53,9 @@ Error open_error(const std::string& path, int code) {
 }
 
 Error write_error(const std::string& path, std::string_view step, int code) {
-  std::string hint =
-      code == ENOSPC || code == EDQUOT ? "Free some space, or write to another disk." : "Check the folder and its permissions.";
+  std::string hint = code == ENOSPC || code == EDQUOT ? "Free some space, or write to another disk."
+                     : code == EFBIG                  ? "Raise the limit on the size of files (ulimit -f), or write elsewhere."
+                                                      : "Check the folder and its permissions.";
   return {Fault::kUnavailable, fmt::format("{} failed: {}", step, std::strerror(code)), path, "a file that can be written",
           std::move(hint)};
 }
@@ -129,28 +130,114 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   }
 }
 
+namespace {
+
+// The name that a link leads to, whether a file stands there or not yet.
+std::string behind_links(std::string path) {
+  std::error_code fault;
+  for (int links = 0; links < 40 && fs::is_symlink(path, fault); ++links) {
+    path = (fs::path(path).parent_path() / fs::read_symlink(path, fault)).string();
+  }
+  return path;
+}
+
+// A device or a pipe cannot be replaced, and must not be: it takes the bytes as they come.
+bool takes_bytes(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+// Writes everything and closes; what failed, where something did.
+Result<void> fill(int descriptor, const std::string& path, std::string_view bytes, bool flush) {
+  std::string_view failed;
+  while (!bytes.empty() && failed.empty()) {
+    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno != EINTR) failed = "writing";
+    if (put > 0) bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  if (failed.empty() && flush && ::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS) failed = "flushing to the disk";
+  const int code = errno;
+  if (::close(descriptor) != 0 && failed.empty()) return fail(write_error(path, "closing", errno));
+  if (!failed.empty()) return fail(write_error(path, failed, code));
+  return {};
+}
+
+// One file that is written beside its place; it vanishes unless it is put there.
+class Draft {
+ public:
+  explicit Draft(const std::string& path) : path_(path) {
+    target_ = behind_links(path);
+    draft_ = fmt::format("{}.partial-{}", target_, ::getpid());
+  }
+  Draft(Draft&& other) noexcept
+      : path_(std::move(other.path_)), target_(std::move(other.target_)), draft_(std::move(other.draft_)), lies_(other.lies_) {
+    other.lies_ = false;
+  }
+  Draft& operator=(Draft&&) = delete;
+  ~Draft() {
+    if (lies_) ::unlink(draft_.c_str());
+  }
+
+  Result<void> write(std::string_view bytes) {
+    const int descriptor = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor < 0) return fail(write_error(path_, "opening", errno));
+    lies_ = true;
+    return fill(descriptor, path_, bytes, true);
+  }
+  Result<void> put() {
+    if (::rename(draft_.c_str(), target_.c_str()) != 0) return fail(write_error(path_, "renaming into place", errno));
+    lies_ = false;
+    return {};
+  }
+
+ private:
+  std::string path_, target_, draft_;
+  bool lies_ = false;
+};
+
+}  // namespace
+
+Result<void> write_files(std::span<const FileToWrite> files) {
+  std::vector<Draft> drafts;
+  for (const FileToWrite& file : files) {
+    if (auto good = check_writable(file.path); !good) return good;
+    if (takes_bytes(file.path)) continue;
+    if (auto written = drafts.emplace_back(file.path).write(file.bytes); !written) return written;
+  }
+  for (const FileToWrite& file : files) {
+    if (!takes_bytes(file.path)) continue;
+    const int descriptor = ::open(file.path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return fail(write_error(file.path, "opening", errno));
+    if (auto written = fill(descriptor, file.path, file.bytes, false); !written) return written;
+  }
+  for (Draft& draft : drafts) {
+    if (auto done = draft.put(); !done) return done;
+  }
+  return {};
+}
+
 Result<void> write_file(const std::string& path, std::string_view bytes) {
-  std::string draft = fmt::format("{}.partial-{}", path, ::getpid());
-  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return fail(write_error(path, "opening", errno));
-  const auto give_up = [&](std::string_view step) {
-    const int code = errno;
-    ::close(descriptor);
-    ::unlink(draft.c_str());
-    return fail(write_error(path, step, code));
+  const FileToWrite file{path, std::string(bytes)};
+  return write_files({&file, 1});
+}
+
+Result<void> check_writable(const std::string& path) {
+  const auto refuse = [&](std::string what, std::string hint) {
+    return fail({Fault::kUnavailable, std::move(what), path.empty() ? "''" : path, "a file that can be written", std::move(hint)});
   };
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::write(descriptor, bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return give_up("writing");
-    done += static_cast<std::size_t>(put);
+  if (path.empty()) return refuse("the file name is empty", "Give the file a name.");
+  std::error_code fault;
+  if (fs::is_directory(path, fault)) return refuse("this is a folder, not a file", "Name a file in it.");
+  if (takes_bytes(path)) {
+    if (::access(path.c_str(), W_OK) != 0) return fail(write_error(path, "opening", errno));
+    return {};
   }
-  if (::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS) return give_up("flushing to the disk");
-  if (::close(descriptor) != 0 || ::rename(draft.c_str(), path.c_str()) != 0) {
-    const int code = errno;
-    ::unlink(draft.c_str());
-    return fail(write_error(path, "renaming into place", code));
+  const fs::path target = behind_links(path);
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  if (!fs::is_directory(folder, fault)) {
+    return refuse("the folder of this file does not exist", fmt::format("Make it first: mkdir -p '{}'.", folder));
   }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return fail(write_error(path, fmt::format("writing to the folder '{}'", folder), errno));
   return {};
 }
 

@@ -38,8 +38,18 @@ class FileReader {
 // The whole file as bytes; an error where it holds more than `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
-// Writes all of `bytes` under `path` or nothing: into a file beside it, flushed to the disk, then renamed. On an error nothing is left.
+// Writes all of `bytes` under `path` or nothing: into a file beside it, flushed to the disk, then renamed. On an error nothing is left and
+// an older file stands as it was. A symbolic link is followed; a device or pipe is written to as it stands.
 Result<void> write_file(const std::string& path, std::string_view bytes);
+
+struct FileToWrite {
+  std::string path, bytes;
+};
+// The same for several files that belong together: all are on the disk before the first is renamed.
+Result<void> write_files(std::span<const FileToWrite> files);
+
+// What is sure to stop `write_file` later, told before long work: an empty name, a folder of that name, no folder around it, no permission.
+Result<void> check_writable(const std::string& path);
 
 // The part after the last dot of the name, in small letters; empty where there is none.
 std::string extension(std::string_view path);

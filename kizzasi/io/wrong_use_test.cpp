@@ -1,4 +1,5 @@
 // What people do wrong with recordings: every refusal says what, where, what was expected, and a way out.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -184,6 +185,54 @@ TEST_F(WrongUse, NothingHalfWrittenIsLeft) {
   EXPECT_EQ(*read_file((folder_ / "x").string(), 10), "abc");
   EXPECT_FALSE(read_file((folder_ / "x").string(), 2));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
+}
+
+TEST_F(WrongUse, SeveralFilesAreWrittenTogetherOrNotAtAll) {
+  const auto at = [&](const char* name) { return (folder_ / name).string(); };
+  ASSERT_TRUE(write_file(at("old"), "before"));
+  const std::vector<FileToWrite> bad{{at("old"), "after"}, {at("new"), "x"}, {at("no/folder/x"), "y"}};
+  EXPECT_FALSE(write_files(bad));
+  EXPECT_EQ(*read_file(at("old"), 10), "before");
+  EXPECT_FALSE(fs::exists(at("new")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
+  const std::vector<FileToWrite> good{{at("old"), "after"}, {at("new"), "x"}};
+  ASSERT_TRUE(write_files(good));
+  EXPECT_EQ(*read_file(at("old"), 10), "after");
+  EXPECT_EQ(*read_file(at("new"), 10), "x");
+}
+
+TEST_F(WrongUse, APipeTakesTheBytesAndStaysAPipe) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(write_file(pipe, "bytes"));
+  char got[8] = {};
+  EXPECT_EQ(::read(reader, got, sizeof got), 5);
+  EXPECT_STREQ(got, "bytes");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  ::close(reader);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
+}
+
+TEST_F(WrongUse, ALinkIsFollowed) {
+  const auto at = [&](const char* name) { return (folder_ / name).string(); };
+  fs::create_symlink("real", at("link"));
+  ASSERT_TRUE(write_file(at("link"), "through"));
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(*read_file(at("real"), 10), "through");
+}
+
+TEST_F(WrongUse, WhatCannotBeWrittenIsToldBefore) {
+  for (const std::string& path : {std::string(), folder_.string(), (folder_ / "no/folder/x").string()}) {
+    const auto told = check_writable(path);
+    ASSERT_FALSE(told) << path;
+    EXPECT_EQ(told.error().fault, Fault::kUnavailable);
+    EXPECT_FALSE(told.error().hint.empty());
+  }
+  EXPECT_TRUE(check_writable((folder_ / "x").string()));
+  EXPECT_TRUE(check_writable("/dev/null"));
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 }  // namespace

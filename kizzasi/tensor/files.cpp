@@ -36,6 +36,7 @@ tl::unexpected<Error> refused(const char* what, const std::string& path, int fau
   if (fault == ENOENT) hint = "Check the path; its folder must exist.";
   if (fault == EACCES || fault == EROFS || fault == EPERM) hint = "Check the permissions of the file and its folder.";
   if (fault == ENOSPC || fault == EDQUOT) hint = "Free some space or write elsewhere.";
+  if (fault == EFBIG) hint = "Raise the limit on the size of files (ulimit -f), or write elsewhere.";
   return fail({Fault::kUnavailable, fmt::format("{} ({})", what, std::strerror(fault)), path, "", std::move(hint)});
 }
 
@@ -53,6 +54,27 @@ bool write_all(int file, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return true;
+}
+
+// The name that a link leads to, whether a file stands there or not yet.
+std::string behind_links(std::string path) {
+  std::error_code fault;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(path, fault); ++links) {
+    path = (std::filesystem::path(path).parent_path() / std::filesystem::read_symlink(path, fault)).string();
+  }
+  return path;
+}
+
+// A device or a pipe cannot be replaced, and must not be: it takes the bytes as they come.
+bool takes_bytes(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+Result<void> pour(const std::string& path, std::span<const std::byte> bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.open() || !write_all(file.number(), bytes) || !file.release()) return refused("cannot be written", path, errno);
+  return {};
 }
 
 }  // namespace
@@ -76,8 +98,9 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> replace_file(const std::string& path, std::span<const std::byte> bytes) {
+  if (takes_bytes(path)) return pour(path, bytes);
   std::error_code ignored;  // a target that does not exist yet is no fault
-  const std::string target = std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path, ignored).string() : path;
+  const std::string target = behind_links(path);
   if (std::filesystem::is_directory(target, ignored)) return fail({Fault::kUnavailable, "is a folder", path, "a file to write", ""});
   const std::string part = target + ".part";
 

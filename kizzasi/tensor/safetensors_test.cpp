@@ -1,7 +1,9 @@
 #include "kizzasi/tensor/safetensors.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -234,6 +236,23 @@ TEST_F(SafetensorsInFolder, RemainsOfAKilledProgramAndLinksAreNoTrouble) {
   ASSERT_TRUE(replace_file(path("link"), std::string_view("through")));
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(*read_file(target), "through");
+  fs::create_symlink("later", path("ahead"));
+  ASSERT_TRUE(replace_file(path("ahead"), std::string_view("there")));
+  EXPECT_TRUE(fs::is_symlink(path("ahead")));
+  EXPECT_EQ(*read_file(path("later")), "there");
+}
+
+TEST_F(SafetensorsInFolder, APipeTakesTheBytesAndStaysAPipe) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(replace_file(path("pipe"), std::string_view("bytes")));
+  char got[8] = {};
+  EXPECT_EQ(::read(reader, got, sizeof got), 5);
+  EXPECT_STREQ(got, "bytes");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  ::close(reader);
+  EXPECT_EQ(files(), 1u);
 }
 
 TEST(Safetensors, MissingFilesAndFoldersSaySo) {
