@@ -9,9 +9,11 @@
 #include "apps/cli/report.h"
 #include "apps/cli/train_suggestion.h"
 #include "apps/cli/verbs.h"
+#include "kizzasi/data/limits.h"
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/data/season.h"
-#include "kizzasi/io/recording.h"
+#include "kizzasi/io/file.h"
+#include "kizzasi/io/overview.h"
 #include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
@@ -24,34 +26,13 @@ struct Findings {
   std::string file;
   io::CsvOptions options;
   io::RecordingReport recording;
-  Table table;
+  io::Overview overview;
   data::PrepareReport preparation;
   std::vector<Series> series;
   std::string refused;  // why nothing can be learned from it; empty: something can
   std::vector<data::Season> seasons;
   TrainSuggestion suggestion;
 };
-
-struct ChannelFacts {
-  std::size_t missing = 0, present = 0;
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), mean = 0;
-};
-
-ChannelFacts facts_of(const Table& table, std::size_t column) {
-  ChannelFacts facts;
-  for (std::size_t i = column; i < table.values.size(); i += table.columns.size()) {
-    const double value = table.values[i];
-    if (std::isnan(value)) {
-      ++facts.missing;
-      continue;
-    }
-    ++facts.present;
-    facts.low = std::min(facts.low, value);
-    facts.high = std::max(facts.high, value);
-    facts.mean += (value - facts.mean) / static_cast<double>(facts.present);
-  }
-  return facts;
-}
 
 // Options about the file that differ from their defaults, as words for a command line: what `train` must be told, too.
 template <typename C>
@@ -86,6 +67,12 @@ std::vector<std::string> notes_of(const Findings& found) {
     for (const std::string& warning : found.recording.csv->warnings) notes.push_back(io::warning_text(warning));
   }
   for (const std::string& remark : found.preparation.remarks) notes.push_back(remark);
+  if (!found.overview.complete()) {
+    notes.push_back(
+        fmt::format("the recording is large: seasons, plots and what preparing does are those of its latest {} rows; all else is "
+                    "that of all {}",
+                    found.overview.latest.rows(), found.overview.rows));
+  }
   if (!found.refused.empty()) notes.push_back(found.refused);
   return notes;
 }
@@ -105,7 +92,9 @@ std::string dialect_text(const io::CsvReport& csv) {
 
 std::string time_line(const Findings& found) {
   const auto& csv = found.recording.csv;
-  if (!csv) return found.table.nominal_step_ns > 0 ? fmt::format("one frame every {} ns", found.table.nominal_step_ns) : "rows are counted";
+  if (!csv)
+    return found.overview.latest.nominal_step_ns > 0 ? fmt::format("one frame every {} ns", found.overview.latest.nominal_step_ns)
+                                                     : "rows are counted";
   if (csv->time_columns.empty()) return "no time column; rows are counted";
   std::string text =
       fmt::format("{} ({}), {}", fmt::join(csv->time_columns, " and "), csv->time_format, csv->zone.empty() ? "no zone" : csv->zone);
@@ -123,17 +112,17 @@ std::string time_line(const Findings& found) {
 
 std::vector<std::vector<std::string>> channel_rows(const Findings& found) {
   std::vector<std::vector<std::string>> rows{{"channel", "unit", "missing", "least", "mean", "most"}};
-  for (std::size_t c = 0; c < found.table.columns.size(); ++c) {
-    const ChannelFacts facts = facts_of(found.table, c);
+  for (std::size_t c = 0; c < found.overview.latest.columns.size(); ++c) {
+    const io::ChannelFacts& facts = found.overview.channels[c];
     const auto number = [&](double value) { return facts.present > 0 ? number_text(value) : std::string("-"); };
-    rows.push_back({found.table.columns[c].name, found.table.columns[c].unit, std::to_string(facts.missing), number(facts.low),
-                    number(facts.mean), number(facts.high)});
+    rows.push_back({found.overview.latest.columns[c].name, found.overview.latest.columns[c].unit, std::to_string(facts.missing),
+                    number(facts.low), number(facts.mean), number(facts.high)});
   }
   return rows;
 }
 
 std::string layout_text(const Findings& found) {
-  std::string text = fmt::format("{} rows of {} channels", found.table.rows(), found.table.columns.size());
+  std::string text = fmt::format("{} rows of {} channels", found.overview.rows, found.overview.latest.columns.size());
   if (found.recording.csv && !found.recording.csv->id_column.empty()) {
     text.append(fmt::format(", {} series by '{}'", found.recording.csv->series.size(), found.recording.csv->id_column));
   }
@@ -186,12 +175,12 @@ Json answer_json(const Findings& found) {
     out["sample_rate"] = found.recording.sound->sample_rate;
     out["sample_format"] = found.recording.sound->format;
   }
-  if (!found.recording.csv) out["rows"] = found.table.rows();
+  if (!found.recording.csv) out["rows"] = found.overview.rows;
   Json ranges = Json::array();
-  for (std::size_t c = 0; c < found.table.columns.size(); ++c) {
-    const ChannelFacts facts = facts_of(found.table, c);
+  for (std::size_t c = 0; c < found.overview.latest.columns.size(); ++c) {
+    const io::ChannelFacts& facts = found.overview.channels[c];
     Json one = Json::object();
-    one["name"] = found.table.columns[c].name;
+    one["name"] = found.overview.latest.columns[c].name;
     one["missing"] = facts.missing;
     one["least"] = facts.low;
     one["mean"] = facts.present > 0 ? Json(facts.mean) : Json();
@@ -290,6 +279,19 @@ Json page_of(const Findings& found) {
   return page;
 }
 
+// From all rows, also where only the latest were prepared.
+std::vector<data::SuggestedLimit> limits_of(const Findings& found) {
+  if (found.overview.complete()) return data::suggest_limits(found.series);
+  const Schema& schema = found.series.front().schema;
+  std::vector<io::ChannelFacts> facts;
+  for (const Channel& channel : schema.channels) {
+    const auto& columns = found.overview.latest.columns;
+    const auto at = std::find_if(columns.begin(), columns.end(), [&](const Channel& column) { return column.name == channel.name; });
+    facts.push_back(found.overview.channels[static_cast<std::size_t>(at - columns.begin())]);
+  }
+  return data::suggest_limits(schema, facts);
+}
+
 }  // namespace
 
 Result<int> check(Options& options, const Context& context) {
@@ -303,20 +305,24 @@ Result<int> check(Options& options, const Context& context) {
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
 
-  auto table = io::read_recording(found.file, found.options, found.recording);
-  if (!table) {
-    if (context.json && found.recording.csv && found.recording.csv->refusal) print_json(found.recording.csv->to_json(found.options));
-    return fail(table.error());
+  if (!report.empty()) {
+    if (auto good = io::check_writable(report); !good) return fail(good.error());
   }
-  found.table = std::move(*table);
-  auto series = data::prepare(found.table, preparation, found.preparation);
+  auto overview = io::read_overview(found.file, found.options, found.recording);
+  if (!overview) {
+    if (context.json && found.recording.csv && found.recording.csv->refusal) print_json(found.recording.csv->to_json(found.options));
+    return fail(overview.error());
+  }
+  found.overview = std::move(*overview);
+  auto series = data::prepare(found.overview.latest, preparation, found.preparation);
   if (series) {
     found.series = std::move(*series);
     found.seasons = data::find_seasons(found.series);
     std::vector<std::string> given;
     append_given(found.options, given);
     append_given(preparation, given);
-    found.suggestion = suggest_training(found.file, found.series, found.seasons, found.recording.sound.has_value(), given);
+    found.suggestion =
+        suggest_training(found.file, found.series, found.seasons, limits_of(found), found.recording.sound.has_value(), given);
   } else if (series.error().fault == Fault::kBadUse) {
     return fail(series.error());
   } else {

@@ -38,7 +38,7 @@ std::string shell_word(const std::string& word) {
 }
 
 TrainSuggestion suggest_training(const std::string& file, const std::vector<Series>& series, const std::vector<data::Season>& seasons,
-                                 bool sound, const std::vector<std::string>& given) {
+                                 const std::vector<data::SuggestedLimit>& limits, bool sound, const std::vector<std::string>& given) {
   TrainSuggestion out;
   std::size_t longest = 0, rows = 0;
   for (const Series& one : series) {
@@ -65,7 +65,7 @@ TrainSuggestion suggest_training(const std::string& file, const std::vector<Seri
   out.horizon = std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, longest / 10));
   out.context =
       std::clamp<std::size_t>(std::max({2 * out.season, 2 * out.horizon, std::size_t{64}}), 1, std::max<std::size_t>(1, longest / 4));
-  for (const data::SuggestedLimit& limit : data::suggest_limits(series)) {
+  for (const data::SuggestedLimit& limit : limits) {
     out.limits.push_back(limit_text(limit));
     out.reasons.push_back(limit.reason);
   }

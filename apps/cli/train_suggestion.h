@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kizzasi/base/json.h"
+#include "kizzasi/data/limits.h"
 #include "kizzasi/data/season.h"
 #include "kizzasi/signal/series.h"
 
@@ -22,7 +23,7 @@ struct TrainSuggestion {
 
 // `given`: options about the file that the user gave to `check` and that `train` needs, too, as words of a command line.
 TrainSuggestion suggest_training(const std::string& file, const std::vector<Series>& series, const std::vector<data::Season>& seasons,
-                                 bool sound, const std::vector<std::string>& given);
+                                 const std::vector<data::SuggestedLimit>& limits, bool sound, const std::vector<std::string>& given);
 
 Json to_json(const TrainSuggestion& suggestion);
 

@@ -24,40 +24,33 @@ bool has_no_zero(const Channel& channel) {
          channel.name.ends_with("_c") || channel.name.ends_with("_f");
 }
 
-struct Range {
-  double low = INFINITY, high = -INFINITY;
-  std::size_t count = 0;
-  bool whole = true;
-};
-
-Range range_of(const std::vector<Series>& series, std::size_t channel) {
-  Range range;
+io::ChannelFacts facts_of(const std::vector<Series>& series, std::size_t channel) {
+  io::ChannelFacts facts;
   for (const Series& one : series) {
-    for (std::size_t row = 0; row < one.rows(); ++row) {
-      const double value = one.at(row, channel);
-      if (std::isnan(value)) continue;
-      range.low = std::min(range.low, value);
-      range.high = std::max(range.high, value);
-      range.whole = range.whole && value == std::floor(value);
-      ++range.count;
-    }
+    for (std::size_t row = 0; row < one.rows(); ++row) facts.add(one.at(row, channel));
   }
-  return range;
+  return facts;
 }
 
 }  // namespace
 
 std::vector<SuggestedLimit> suggest_limits(const std::vector<Series>& series) {
+  if (series.empty()) return {};
+  std::vector<io::ChannelFacts> facts;
+  for (std::size_t channel = 0; channel < series.front().channels(); ++channel) facts.push_back(facts_of(series, channel));
+  return suggest_limits(series.front().schema, facts);
+}
+
+std::vector<SuggestedLimit> suggest_limits(const Schema& schema, std::span<const io::ChannelFacts> facts) {
   std::vector<SuggestedLimit> limits;
-  if (series.empty()) return limits;
-  for (const std::size_t channel : series.front().schema.with_role(Role::kTarget)) {
-    const Channel& about = series.front().schema.channels[channel];
-    const Range range = range_of(series, channel);
-    if (range.count < 2 || range.low < 0 || range.high <= range.low) continue;
+  for (const std::size_t channel : schema.with_role(Role::kTarget)) {
+    const Channel& about = schema.channels[channel];
+    const io::ChannelFacts& range = facts[channel];
+    if (range.present < 2 || range.low < 0 || range.high <= range.low) continue;
     if (says_per_cent(about) && range.high <= 100) {
-      limits.push_back({about.name, 0.0, 100.0, fmt::format("a percentage, {} to {} in {} values", range.low, range.high, range.count)});
+      limits.push_back({about.name, 0.0, 100.0, fmt::format("a percentage, {} to {} in {} values", range.low, range.high, range.present)});
     } else if (!has_no_zero(about) && range.low <= (range.whole ? 0.1 : 0.001) * (range.high - range.low)) {
-      limits.push_back({about.name, 0.0, std::nullopt, fmt::format("never below 0 in {} values", range.count)});
+      limits.push_back({about.name, 0.0, std::nullopt, fmt::format("never below 0 in {} values", range.present)});
     }
   }
   return limits;

@@ -107,6 +107,19 @@ Result<Channels> choose_channels(const Table& table, const PrepareOptions& optio
   return out;
 }
 
+// Nothing where the step is found in the data.
+Result<std::optional<std::int64_t>> wanted_step(const PrepareOptions& options, const Table& table) {
+  if (options.step == "auto") return std::nullopt;
+  const auto step = parse_duration(options.step, "--step");
+  if (!step) return fail(step.error());
+  if (*step <= 0) return fail({Fault::kBadUse, "a step of no length", "--step", "a duration above 0", "For example --step 15min."});
+  if (table.time_ns.empty()) {
+    return fail({Fault::kBadUse, fmt::format("a step of {} cannot be taken: the recording has no times", options.step), "--step", "auto",
+                 "Name the column of times with --time-column, or leave the option out."});
+  }
+  return *step;
+}
+
 // Rows of one series: times rising, one row a stamp.
 struct Rows {
   std::vector<std::int64_t> times;
@@ -115,8 +128,9 @@ struct Rows {
 
 class SeriesBuilder {
  public:
-  SeriesBuilder(const Table& table, const PrepareOptions& options, const Channels& channels, PrepareReport& report)
-      : table_(table), options_(options), channels_(channels), report_(report) {}
+  SeriesBuilder(const Table& table, const PrepareOptions& options, const Channels& channels, std::optional<std::int64_t> step_ns,
+                PrepareReport& report)
+      : table_(table), options_(options), channels_(channels), step_ns_(step_ns), report_(report) {}
 
   Result<Series> build(const std::vector<std::size_t>& rows, const std::string& id) {
     counts_ = {};
@@ -157,14 +171,11 @@ class SeriesBuilder {
     if (!merged) return fail(merged.error());
     if (merged->times.empty())
       return fail({Fault::kBadInput, "no row has a plausible time", where(), "rows with times", "Check the time column."});
-    if (options_.step == "auto" && axis.regularity == Regularity::kCalendar) return by_month(*merged, axis.months);
+    if (!step_ns_ && axis.regularity == Regularity::kCalendar) return by_month(*merged, axis.months);
 
     std::int64_t step = axis.step_ns;
-    if (options_.step != "auto") {
-      const auto wanted = parse_duration(options_.step, "--step");
-      if (!wanted) return fail(wanted.error());
-      if (*wanted <= 0) return fail({Fault::kBadUse, "a step of no length", "--step", "a duration above 0", "For example --step 15min."});
-      step = *wanted;
+    if (step_ns_) {
+      step = *step_ns_;
     } else if (axis.regularity == Regularity::kIrregular) {
       remark(fmt::format("the steps are irregular; the most common one, {}, became the grid", duration_text(step)));
     }
@@ -370,6 +381,7 @@ class SeriesBuilder {
   const Table& table_;
   const PrepareOptions& options_;
   const Channels& channels_;
+  std::optional<std::int64_t> step_ns_;  // as asked for
   PrepareReport& report_;
   SeriesReport counts_;
   Series series_;
@@ -412,6 +424,8 @@ SeriesReport PrepareReport::total() const {
 Result<std::vector<Series>> prepare(const Table& table, const PrepareOptions& options, PrepareReport& report) {
   report = {};
   if (auto good = check_fields(options); !good) return fail(good.error());
+  const auto step = wanted_step(options, table);
+  if (!step) return fail(step.error());
   if (table.rows() == 0) {
     return fail({Fault::kBadInput, "there is no row", table.source, "rows of numbers", "Check that the recording was written."});
   }
@@ -419,7 +433,7 @@ Result<std::vector<Series>> prepare(const Table& table, const PrepareOptions& op
   if (!channels) return fail(channels.error());
   std::vector<std::vector<std::size_t>> rows(std::max<std::size_t>(1, table.ids.size()));
   for (std::size_t r = 0; r < table.rows(); ++r) rows[table.series.empty() ? 0 : static_cast<std::size_t>(table.series[r])].push_back(r);
-  SeriesBuilder builder(table, options, *channels, report);
+  SeriesBuilder builder(table, options, *channels, *step, report);
   std::vector<Series> out;
   for (std::size_t s = 0; s < rows.size(); ++s) {
     if (rows[s].empty()) continue;

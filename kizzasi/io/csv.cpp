@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -84,10 +85,19 @@ struct CsvReader::State {
 
   struct Track {
     std::vector<std::int64_t> times;
-    std::vector<std::size_t> lines;
+    std::vector<std::pair<std::size_t, std::size_t>> lines;  // row and line wherever a line does not follow the one above
     std::size_t rows = 0;
     std::int64_t clock_days_ns = 0;  // of times of day, which begin again at midnight
     std::optional<WallClock> clock;
+
+    void note_line(std::size_t line) {
+      const std::size_t row = times.size() - 1;
+      if (lines.empty() || line != lines.back().second + (row - lines.back().first)) lines.emplace_back(row, line);
+    }
+    std::size_t line_of(std::size_t row) const {
+      const auto after = std::upper_bound(lines.begin(), lines.end(), row, [](std::size_t r, const auto& at) { return r < at.first; });
+      return std::prev(after)->second + (row - std::prev(after)->first);
+    }
   };
   std::vector<Track> tracks;
   std::unordered_map<std::string, std::size_t> ids;
@@ -376,6 +386,7 @@ Result<bool> CsvReader::State::row(const Record& record, Table& piece, std::vect
     }
   } else if (tracks.empty()) {
     tracks.emplace_back();
+    if (head.time != TimeKind::kNone) tracks.back().times.reserve(survey_rows);
     report->series.emplace_back();
   }
   Track& track = tracks[which];
@@ -389,7 +400,7 @@ Result<bool> CsvReader::State::row(const Record& record, Table& piece, std::vect
   if (head.time != TimeKind::kNone) {
     piece.time_ns.push_back(time);
     track.times.push_back(time);
-    track.lines.push_back(record.line);
+    track.note_line(record.line);
   }
   if (head.id_at) piece.series.push_back(static_cast<std::int32_t>(which));
   ++track.rows;
@@ -421,10 +432,10 @@ void CsvReader::State::finish() {
     axis = examine_times(track.times);
     axis.rows = track.rows;
     if (axis.duplicates > 0) {
-      const std::size_t line = track.lines[axis.first_duplicate];
+      const std::size_t line = track.line_of(axis.first_duplicate);
       report->first_duplicate_line = std::min(report->first_duplicate_line.value_or(line), line);
     }
-    for (const std::size_t bad : axis.implausible) report->implausible.emplace_back(track.lines[bad], track.times[bad]);
+    for (const std::size_t bad : axis.implausible) report->implausible.emplace_back(track.line_of(bad), track.times[bad]);
     if (track.clock) findings.nonexistent += track.clock->nonexistent();
     if (findings.clocks) findings.clock_change = findings.clock_change || clocks_change(track.times, axis);
   }

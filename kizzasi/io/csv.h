@@ -92,7 +92,8 @@ struct TextColumn {
   std::vector<std::string> cells;
 };
 
-// A CSV file in pieces. Memory: a piece, the longest line, and 24 bytes a row for the time axis.
+// A CSV file in pieces. Memory: a piece, the longest line, and 8 bytes a row for the time axis (in the
+// end 40 where times do not rise).
 // Opening reads the file once from end to end and settles everything that only all of it tells (types, marks inside numbers, order of day
 // and month); then `next` reads it a second time. Number and yes/no columns become channels of the table; text columns are only reported.
 // Thread: one at a time.

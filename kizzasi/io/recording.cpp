@@ -3,38 +3,41 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "kizzasi/io/file.h"
 #include "kizzasi/io/npy.h"
 
 namespace kizzasi::io {
 
-Result<Table> read_recording(const std::string& path, const CsvOptions& options, RecordingReport& report) {
-  report = {};
+Result<std::string> recording_format(const std::string& path) {
   std::array<char, 8> head{};
-  {
-    auto file = FileReader::open(path);
-    if (!file) return fail(file.error());
-    // A pipe cannot be looked at twice; what comes through one is CSV.
-    if (file->size() >= 0) {
-      if (const auto got = file->read(head); !got) return fail(got.error());
-    }
+  auto file = FileReader::open(path);
+  if (!file) return fail(file.error());
+  // A pipe cannot be looked at twice; what comes through one is CSV.
+  if (file->size() >= 0) {
+    if (const auto got = file->read(head); !got) return fail(got.error());
   }
   const std::string_view first(head.data(), head.size());
   constexpr std::array<std::string_view, 5> kSound{"RIFF", "RF64", "FORM", "fLaC", "OggS"};
-  if (std::any_of(kSound.begin(), kSound.end(), [&](std::string_view magic) { return first.starts_with(magic); })) {
-    report.format = "sound";
+  if (std::any_of(kSound.begin(), kSound.end(), [&](std::string_view magic) { return first.starts_with(magic); })) return "sound";
+  const std::string end = extension(path);
+  if (first.starts_with("\x93NUMPY") || ((end == "npy" || end == "npz") && !first.empty())) return first.starts_with("PK") ? "npz" : "npy";
+  return "csv";
+}
+
+Result<Table> read_recording(const std::string& path, const CsvOptions& options, RecordingReport& report) {
+  report = {};
+  auto format = recording_format(path);
+  if (!format) return fail(format.error());
+  report.format = std::move(*format);
+  if (report.format == "sound") {
     auto reader = SoundReader::open(path);
     if (!reader) return fail(reader.error());
     report.sound = reader->info();
     return read_sound(std::move(*reader), path);
   }
-  const std::string end = extension(path);
-  if (first.starts_with("\x93NUMPY") || ((end == "npy" || end == "npz") && !first.empty())) {
-    report.format = first.starts_with("PK") ? "npz" : "npy";
-    return read_npy(path);
-  }
-  report.format = "csv";
+  if (report.format != "csv") return read_npy(path);
   report.csv.emplace();
   return read_csv(path, options, *report.csv);
 }

@@ -17,6 +17,9 @@ struct RecordingReport {
   std::optional<SoundInfo> sound;  // of a sound file
 };
 
+// "csv", "sound", "npy" or "npz", by the first bytes.
+Result<std::string> recording_format(const std::string& path);
+
 // The kind is told by the content, not by the name: RIFF, RF64, FORM, fLaC and OggS begin sound, \x93NUMPY an array, PK with the name *.npz
 // arrays; anything else is read as CSV. Times of a sound file are counted from its nominal step.
 Result<Table> read_recording(const std::string& path, const CsvOptions& options, RecordingReport& report);

@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <unordered_map>
 
 namespace kizzasi::io {
 namespace {
@@ -90,47 +92,63 @@ int calendar_months(std::span<const std::int64_t> sorted) {
   return most * 2 >= steps.size() && best > 0 ? static_cast<int>(best) : 0;
 }
 
-struct Mode {
+struct Counted {
   std::int64_t value = 0;
   std::size_t count = 0;
 };
 
-Mode most_common(std::span<const std::int64_t> sorted) {
-  Mode best;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t end = i;
-    while (end < sorted.size() && sorted[end] == sorted[i]) ++end;
-    if (end - i > best.count) best = {sorted[i], end - i};
-    i = end;
+// The steps between sorted stamps, rising, each value once. Most recordings have few different ones; only where there are many does every
+// step take memory.
+std::vector<Counted> counted_steps(std::span<const std::int64_t> sorted) {
+  constexpr std::size_t kFew = 4096;
+  std::unordered_map<std::int64_t, std::size_t> counts;
+  for (std::size_t i = 1; i < sorted.size() && counts.size() <= kFew; ++i) ++counts[distance(sorted[i], sorted[i - 1])];
+  std::vector<Counted> out;
+  if (counts.size() <= kFew) {
+    for (const auto& [value, count] : counts) out.push_back({value, count});
+    std::sort(out.begin(), out.end(), [](const Counted& a, const Counted& b) { return a.value < b.value; });
+    return out;
   }
-  return best;
-}
-
-void find_step(std::span<const std::int64_t> sorted, TimeAxis& axis) {
-  if (sorted.size() < 2) return;
   std::vector<std::int64_t> steps;
   steps.reserve(sorted.size() - 1);
   for (std::size_t i = 1; i < sorted.size(); ++i) steps.push_back(distance(sorted[i], sorted[i - 1]));
   std::sort(steps.begin(), steps.end());
-  const Mode mode = most_common(steps);
-  const std::int64_t median = steps[steps.size() / 2];
+  for (const std::int64_t step : steps) {
+    if (out.empty() || out.back().value != step) out.push_back({step, 0});
+    ++out.back().count;
+  }
+  return out;
+}
+
+void find_step(std::span<const std::int64_t> sorted, TimeAxis& axis) {
+  if (sorted.size() < 2) return;
+  const std::vector<Counted> steps = counted_steps(sorted);
+  const std::size_t all = sorted.size() - 1;
+  Counted mode;
+  for (const Counted& step : steps) {
+    if (step.count > mode.count) mode = step;
+  }
+  std::size_t middle = 0, below = steps[0].count;
+  while (below <= all / 2) below += steps[++middle].count;
+  const std::int64_t median = steps[middle].value;
   const auto within = [&](std::int64_t centre, double share) {
     const double reach = share * static_cast<double>(centre);
-    return static_cast<std::size_t>(std::count_if(
-        steps.begin(), steps.end(), [&](std::int64_t step) { return std::fabs(static_cast<double>(step - centre)) <= reach; }));
+    std::size_t count = 0;
+    for (const Counted& step : steps) count += std::fabs(static_cast<double>(step.value - centre)) <= reach ? step.count : 0;
+    return count;
   };
   axis.step_ns = mode.value;
-  if (const int months = mode.value >= 28 * kDay && mode.count < steps.size() ? calendar_months(sorted) : 0; months > 0) {
+  if (const int months = mode.value >= 28 * kDay && mode.count < all ? calendar_months(sorted) : 0; months > 0) {
     axis.regularity = Regularity::kCalendar;
     axis.months = months;
     return;
   }
-  if (2 * mode.count >= steps.size()) {
+  if (2 * mode.count >= all) {
     axis.regularity = Regularity::kRegular;
-  } else if (2 * within(median, 0.01) >= steps.size()) {
+  } else if (2 * within(median, 0.01) >= all) {
     axis.regularity = Regularity::kRegular;
     axis.step_ns = rounded(median);
-  } else if (10 * within(median, 0.6) >= 9 * steps.size()) {
+  } else if (10 * within(median, 0.6) >= 9 * all) {
     axis.regularity = Regularity::kJitter;
     axis.step_ns = rounded(median);
   } else {
@@ -167,6 +185,16 @@ TimeAxis examine_times(std::span<const std::int64_t> stamps) {
   TimeAxis axis;
   axis.rows = stamps.size();
   axis.implausible = implausible_rows(stamps);
+  // Rising stamps, the usual case, need no copy.
+  if (!stamps.empty() && axis.implausible.empty() &&
+      std::adjacent_find(stamps.begin(), stamps.end(), std::greater_equal<>()) == stamps.end()) {
+    axis.first_ns = stamps.front();
+    axis.last_ns = stamps.back();
+    axis.first_duplicate = stamps.size();
+    find_step(stamps, axis);
+    find_gaps(stamps, axis);
+    return axis;
+  }
   std::vector<std::pair<std::int64_t, std::size_t>> rows;  // stamp, row
   rows.reserve(stamps.size());
   for (std::size_t i = 0, bad = 0; i < stamps.size(); ++i) {
