@@ -1,5 +1,6 @@
 // Learns a model from a recording.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "kizzasi/forecast/baselines.h"
 #include "kizzasi/forecast/learn.h"
 #include "kizzasi/forecast/model_forecaster.h"
+#include "kizzasi/io/file.h"
 #include "kizzasi/logic/guard.h"
 #include "kizzasi/model/architectures.h"
 #include "kizzasi/model/presets.h"
@@ -73,6 +75,11 @@ void complete(const Options& options, const std::vector<Series>& series, double 
   std::size_t rows = 0;
   for (const Series& one : series) rows = std::max(rows, one.rows());
   const auto training = static_cast<std::int64_t>(train_share * static_cast<double>(rows));
+  if (const std::int64_t most = std::max<std::int64_t>(training - model.horizon, 1); model.context > most && !options.given("context")) {
+    model.context = most;
+  }
+  if (!options.given("recent"))
+    model.recent = std::clamp<std::int64_t>(model.recent, 0, std::max<std::int64_t>(training - model.horizon, 0));
   if (model.season > 0 && !options.given("seasons")) model.seasons = std::clamp<std::int64_t>(training / 3 / model.season, 1, 7);
   if (model.windowed && !options.given("recent")) {
     // Where the same slots of past seasons are known, the linear part reads them alone; the backbone reads the recent past.
@@ -105,6 +112,25 @@ Result<ModelConfig> configuration(const Options& options, const Request& request
   complete(options, series, request.learning.train_share, base);
   if (auto good = base.check("model"); !good) return fail(good.error());
   return base;
+}
+
+// The least that a step must hold at once: inputs, and what each layer keeps for its gradient. More than the machine has is refused here,
+// where the reason can be told; what lies below may still be too much.
+Result<void> check_memory(const ModelConfig& model, const TrainConfig& training, const std::vector<Series>& series) {
+  const SignalShape shape(model, channel_counts(series[0].schema));
+  if (!shape.has_backbone) return {};
+  const auto number = [](std::int64_t n) { return static_cast<double>(n); };
+  std::size_t rows = 0;  // a context longer than the recording is refused by `learn`, in those words
+  for (const Series& one : series) rows = std::max(rows, one.rows());
+  const double vectors = number(training.batch) * static_cast<double>(std::min(shape.rows(), rows));
+  const double a_vector = static_cast<double>(shape.vector()) +
+                          number(model.backbone.n_layers) * (2 * number(model.backbone.d_model) + 6 * number(model.backbone.inner()));
+  const double least = vectors * a_vector * sizeof(float);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (least <= memory) return {};
+  return fail({Fault::kUnavailable, fmt::format("a training step would hold at least {:.0f} GB", least * 1e-9), "memory",
+               fmt::format("at most the {:.0f} GB of this machine", memory * 1e-9),
+               "Take a smaller --context, --batch, --d-model or --n-layers."});
 }
 
 // How much better than the seasonal naive (or, without a season, the last value) on the rows after validation.
@@ -221,10 +247,14 @@ Result<int> train(Options& options, const Context& context) {
   if (request.output.empty())
     return fail({Fault::kBadUse, "there is no place for the model", "train", "-o MODEL", "For example -o plant.kizzasi"});
   if (request.checkpoint.empty()) request.checkpoint = request.output + ".checkpoint";
+  for (const std::string* path : {&request.output, &request.checkpoint}) {
+    if (auto good = io::check_writable(*path); !good) return fail(good.error());
+  }
   request.learning.training.seed = static_cast<std::int64_t>(context.seed);
   if (!request.budget.empty()) {
     const auto budget = parse_duration(request.budget, "--budget");
     if (!budget) return fail(budget.error());
+    if (*budget <= 0) return fail({Fault::kBadUse, "a budget of no length", "--budget", "a duration above 0", "For example --budget 60s."});
     request.learning.training.budget_s = static_cast<double>(*budget) * 1e-9;
     if (!options.given("steps")) request.learning.training.steps = 1'000'000;
   }
@@ -235,6 +265,7 @@ Result<int> train(Options& options, const Context& context) {
   if (!series) return fail(series.error());
   const auto model = configuration(options, request, *series);
   if (!model) return fail(model.error());
+  if (auto good = check_memory(*model, request.learning.training, *series); !good) return fail(good.error());
   request.learning.model = *model;
   // Wrong limits are told before the training, not after it.
   if (auto guard = compile_guard((*series)[0].schema, *limits, {}); !guard) return fail(guard.error());

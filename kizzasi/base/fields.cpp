@@ -76,9 +76,10 @@ struct Check : Each<Check> {
     const std::string prefix = where.empty() ? "" : fmt::format("{}: ", where);
     error = Error{Fault::kBadUse, fmt::format("{} is out of range", value), fmt::format("{}field '{}'", prefix, info.name),
                   range_text(info), ""};
+    if (error->expected.empty()) error->expected = "a finite number";
   }
   void number(const FieldInfo& info, double value) {
-    if (!(value >= info.min && value <= info.max)) refuse(info, fmt::format("{}", value));
+    if (!std::isfinite(value) || value < info.min || value > info.max) refuse(info, fmt::format("{}", value));
   }
   void text(const FieldInfo& info, const std::string& value) {
     if (!info.choices.empty() && std::find(info.choices.begin(), info.choices.end(), value) == info.choices.end()) {

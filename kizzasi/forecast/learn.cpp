@@ -27,14 +27,41 @@ Series training_rows(const std::vector<Series>& series, const LearnParts& parts)
   return all;
 }
 
-Result<void> enough_rows(const SignalShape& shape, const LearnParts& parts) {
+std::size_t longest(const std::vector<RowRange>& part) {
   std::size_t most = 0;
-  for (const RowRange& range : parts.train) most = std::max(most, range.last - range.first);
-  const std::size_t least = shape.horizon + 1;
-  if (most >= least) return {};
-  return fail({Fault::kBadInput, fmt::format("the longest training part has {} rows", most), "training data",
-               fmt::format("at least {} rows: a horizon of {} and one row before it", least, shape.horizon),
-               "Give more data, or a shorter --horizon."});
+  for (const RowRange& range : part) most = std::max(most, range.last - range.first);
+  return most;
+}
+
+// Whether the rows hold one window of each part. Sizes alone decide, before anything of the size of a window is allocated.
+Result<void> rows_fit(const SignalShape& shape, const LearnParts& parts) {
+  const auto refuse = [](std::string what, std::string where, std::string expected, std::string hint) {
+    return fail({Fault::kBadInput, std::move(what), std::move(where), std::move(expected), std::move(hint)});
+  };
+  const std::size_t training = longest(parts.train), validation = longest(parts.validation);
+  if (training < shape.horizon + 1) {
+    return refuse(fmt::format("the longest training part has {} rows", training), "training data",
+                  fmt::format("at least {} rows: a horizon of {} and one row before it", shape.horizon + 1, shape.horizon),
+                  "Give more data, or a shorter --horizon.");
+  }
+  const std::size_t most = training - shape.horizon;
+  if (shape.lookback() > most) {
+    const bool by_context = shape.context > most, by_recent = shape.recent > most;
+    const std::string what = by_context  ? fmt::format("a context of {} rows", shape.context)
+                             : by_recent ? fmt::format("the short-cut's recent past of {} rows", shape.recent)
+                                         : fmt::format("{} seasons of {} rows", shape.seasons, shape.season);
+    return refuse(fmt::format("{} and a horizon of {} do not fit into a training part of {} rows", what, shape.horizon, training),
+                  "training data", fmt::format("a look-back of at most {} rows", most),
+                  fmt::format("Take a shorter {}, a shorter --horizon, or give more data.", by_context  ? "--context"
+                                                                                            : by_recent ? "--recent"
+                                                                                                        : "--season, fewer --seasons"));
+  }
+  if (validation < shape.horizon) {
+    return refuse(fmt::format("the longest validation part has {} rows", validation), "validation data",
+                  fmt::format("at least {} rows, one horizon: without them nothing chooses the best weights", shape.horizon),
+                  "Give more data, a shorter --horizon, or a larger --validation-share.");
+  }
+  return {};
 }
 
 // Forecasts from validation origins against what came, for each step ahead and target: the calibration of the intervals.
@@ -142,6 +169,9 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   if (!parts) return fail(parts.error());
   const auto scaling = scaling_from(options.scaling, "scaling");
   if (!scaling) return fail(scaling.error());
+  if (auto good = options.model.check("model"); !good) return fail(good.error());
+  const ChannelCounts counts = channel_counts(series[0].schema);
+  if (auto fit = rows_fit(SignalShape(options.model, counts), *parts); !fit) return fail(fit.error());
   Learned learned;
   ModelFile& file = learned.file;
   file.config = options.model;
@@ -150,13 +180,11 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   if (!normalizer) return fail(normalizer.error());
   file.normalizer = *normalizer;
 
-  const ChannelCounts counts = channel_counts(file.schema);
   const std::vector<std::size_t> order = channel_order(file.schema);
   const Rng rng = Rng(static_cast<std::uint64_t>(options.training.seed)).named("weights");
   file.weights = SignalModel::initial_weights(file.config, counts, rng);
   const auto untrained = SignalModel::load(file.config, counts, file.weights);
   if (!untrained) return fail(untrained.error());
-  if (auto enough = enough_rows(untrained->shape(), *parts); !enough) return fail(enough.error());
   const Dataset data(*untrained, series, file.normalizer, order);
   const auto shortcut = fit_shortcut(file.config, data, parts->train, parts->validation, file.weights, pool);
   if (!shortcut) return fail(shortcut.error());

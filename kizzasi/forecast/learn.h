@@ -33,7 +33,8 @@ struct Learned {
 
 // All series have one schema. Nothing after the validation rows is read. Two calls with equal series, options and steps give equal files,
 // whatever the pool's threads. Called after the short-cut is solved: `started` with its fit, where given.
-// checkpoint: file for resuming; empty: none. Errors: as train(), too few rows for one window in the training part (with the numbers).
+// checkpoint: file for resuming; empty: none. Errors: as train(), rows too few for one window of training (look-back and horizon) or of
+// validation (horizon), with the numbers and before anything large is allocated.
 // Thread: one at a time. Real-time: no.
 struct LearnHooks {
   std::function<void(const SignalModel&, const ShortcutFit&)> started;

@@ -118,7 +118,7 @@ std::optional<int> offset_seconds(std::string_view zone) {
 
 Result<std::int64_t> parse_duration(std::string_view text, std::string_view where) {
   const auto bad = [&](std::string what) {
-    return fail({Fault::kBadInput, std::move(what), std::string(where), "a number and one of ns, us, ms, s, min, h, d, w",
+    return fail({Fault::kBadUse, std::move(what), std::string(where), "a number and one of ns, us, ms, s, min, h, d, w",
                  "For example 10s or 250 ms."});
   };
   const std::string_view body = trimmed(text);

@@ -35,7 +35,7 @@ void ScheduleConfig::fields(FieldVisitor& visit) {
   visit.field({"period_growth", "Length of each period of warm_restarts over the one before.", 1, 1e3}, period_growth);
   visit.field({"cycles", "Periods of hard_restarts.", 1, 1e6}, cycles);
   visit.field({"decay_factor", "Factor of each fall (step, multistep, exponential, plateau).", 0, 1}, decay_factor);
-  visit.field({"milestones", "Steps at which multistep falls."}, milestones);
+  visit.field({"milestones", "Steps at which multistep falls.", 0, 1e9}, milestones);
   visit.field({"polynomial_power", "Power of polynomial.", 0, 100}, polynomial_power);
   visit.field({"warmup_share", "Share of the steps in which one_cycle rises.", 0, 1}, warmup_share);
   visit.field({"start_divisor", "Highest learning rate of one_cycle over the first.", 1, 1e12}, start_divisor);

@@ -19,6 +19,7 @@ constexpr std::size_t kOutputsAtOnce = 16;  // outputs solved together
 constexpr std::size_t kWindowsAtOnce = 256;
 constexpr std::size_t kResidualWindows = 4000;
 constexpr std::size_t kMostWindows = 60'000;
+constexpr double kMostMomentBytes = 8e9;  // of all shards together
 constexpr std::array<double, 10> kLambdas{1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
 
 // Sums of products over windows. Every output (a step ahead of a target) shares the `common` features (recent past and the constant) and
@@ -44,6 +45,13 @@ struct Moments {
     windows += other.windows;
   }
 };
+
+// Of the sums over training and validation, every shard with its own.
+double moment_bytes(const SignalShape& s) {
+  const auto common = static_cast<double>(s.recent * s.past() + 1), own = static_cast<double>(s.seasons + s.known);
+  const auto outputs = static_cast<double>(s.horizon * s.targets);
+  return 8.0 * (kShards + 1) * (common * common + outputs * (1 + own) * (common + own + 1));
+}
 
 // target[j] += sum over rows of factor(row) * x(row, j), j in [begin, end).
 void accumulate(std::span<const double> x, std::size_t width, std::size_t rows, const double* factor, std::size_t factor_stride,
@@ -370,6 +378,13 @@ std::vector<std::vector<double>> residuals_of(const Dataset& data, const std::ve
 Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data, const std::vector<RowRange>& train,
                                  const std::vector<RowRange>& validation, NamedTensors& weights, ThreadPool& pool) {
   const SignalShape& s = data.shape();
+  if (const double bytes = moment_bytes(s); bytes > kMostMomentBytes) {
+    return fail({Fault::kBadUse,
+                 fmt::format("the short-cut's equations, {} rows of {} channels for {} answers, would take {:.0f} GB of memory", s.recent,
+                             s.past(), s.horizon * s.targets, bytes * 1e-9),
+                 "model", fmt::format("at most {:.0f} GB", kMostMomentBytes * 1e-9),
+                 "Take a smaller --recent or --horizon, or fewer channels."});
+  }
   const Moments seen = moments(data, train, pool);
   if (seen.windows < 1) {
     return fail({Fault::kBadInput, "no training window has all its answers", "training data",

@@ -400,6 +400,7 @@ Result<TrainOutcome> Run::run(const TrainWatch& watch) {
   const double start = clock_.seconds();
   const std::int64_t first = at_.step;
   TrainEnd end = TrainEnd::kSteps;
+  double last_mean = 0;
   while (at_.step < config_.steps) {
     const auto loss = step();
     if (!loss) {
@@ -412,7 +413,8 @@ Result<TrainOutcome> Run::run(const TrainWatch& watch) {
     const double seconds = clock_.seconds() - start;
     const bool over = config_.budget_s > 0 && seconds >= config_.budget_s;
     const double mean = loss_sum_ / static_cast<double>(loss_steps_);
-    const bool due = at_.step % config_.validate_every == 0 || at_.step == config_.steps || over;
+    last_mean = mean;
+    const bool due = at_.step % config_.validate_every == 0;
     if (due) {
       if (auto validated = validate(); !validated) return fail(validated.error());
     }
@@ -430,10 +432,15 @@ Result<TrainOutcome> Run::run(const TrainWatch& watch) {
       if (auto saved = save(); !saved) return fail(saved.error());
     }
   }
-  if (at_.validated != at_.step && end == TrainEnd::kStopped) {
-    if (auto validated = validate(); !validated) return fail(validated.error());
-  }
+  // What ends a run early is no part of its course: the checkpoint is that of a run that goes on. The last weights are judged after it.
   if (auto saved = save(); !saved) return fail(saved.error());
+  if (at_.validated != at_.step) {
+    if (auto validated = validate(); !validated) return fail(validated.error());
+    if (watch) {
+      const double seconds = clock_.seconds() - start;
+      watch({at_.step, config_.steps, last_mean, validation_, stopping_.best(), stopping_.best_step(), 0, seconds, 0, true});
+    }
+  }
   TrainOutcome outcome;
   outcome.weights = at_.best;
   outcome.steps = at_.step;
