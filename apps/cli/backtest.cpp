@@ -9,6 +9,7 @@
 
 #include "apps/cli/backtest_report.h"
 #include "apps/cli/load.h"
+#include "apps/cli/model_use.h"
 #include "apps/cli/print.h"
 #include "apps/cli/report.h"
 #include "apps/cli/verbs.h"
@@ -20,13 +21,16 @@
 #include "kizzasi/forecast/baselines.h"
 #include "kizzasi/forecast/limit_check.h"
 #include "kizzasi/forecast/model_forecaster.h"
+#include "kizzasi/io/file.h"
 #include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
 namespace {
 
+constexpr std::int64_t kLongestLookback = 10'000;  // the equations hold its square
+
 struct Wishes {
-  std::vector<std::string> files, targets, seasons, methods;
+  std::vector<std::string> files, seasons, methods;
   std::string horizon, stride, split = "70,10", report;
   std::int64_t lookback = 0;
   double lambda = 30;
@@ -37,21 +41,6 @@ struct Wishes {
 
 Error bad_use(std::string what, std::string where, std::string expected) {
   return {Fault::kBadUse, std::move(what), std::move(where), std::move(expected), ""};
-}
-
-// Rows of "24", or of a duration such as "24h" where the series is timed.
-Result<std::size_t> rows_of(const std::string& text, std::int64_t step_ns, const char* where) {
-  std::size_t rows = 0;
-  const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), rows);
-  if (fault == std::errc{} && rest == text.data() + text.size()) {
-    if (rows == 0) return fail(bad_use("0 rows are none", where, "at least 1"));
-    return rows;
-  }
-  const auto duration = parse_duration(text, where);
-  if (!duration) return fail(duration.error());
-  if (step_ns <= 0) return fail(bad_use("the recording has no times", where, "a number of rows"));
-  if (*duration < step_ns) return fail(bad_use(fmt::format("'{}' is shorter than a step", text), where, duration_text(step_ns)));
-  return static_cast<std::size_t>(*duration / step_ns);
 }
 
 Result<std::pair<double, double>> shares_of(const std::string& text) {
@@ -65,18 +54,27 @@ Result<std::pair<double, double>> shares_of(const std::string& text) {
   return std::pair(train / 100, validation / 100);
 }
 
+// What can be refused before a file is read.
+Result<void> check(const Wishes& wishes) {
+  if (const auto shares = shares_of(wishes.split); !shares) return fail(shares.error());
+  if (wishes.lookback < 0 || wishes.lookback > kLongestLookback)
+    return fail(bad_use(fmt::format("{} rows are out of range", wishes.lookback), "--lookback", fmt::format("0 to {}", kLongestLookback)));
+  if (!(wishes.lambda >= 0)) return fail(bad_use(fmt::format("{} is no penalty", wishes.lambda), "--lambda", "0 or more"));
+  if (!wishes.report.empty()) return io::check_writable(wishes.report);
+  return {};
+}
+
 struct Recording {
   std::vector<Series> series;
   std::vector<std::size_t> seasons;  // rising
 };
 
-Result<Recording> read(Wishes& wishes, const std::string& path, const Context& context) {
-  for (const std::string& name : wishes.targets) wishes.load.prepare.targets.push_back(name);
+Result<Recording> read(const Wishes& wishes, const std::string& path, const Context& context) {
   auto series = load_series(path, wishes.load, context);
   if (!series) return fail(series.error());
   Recording recording{std::move(*series), {}};
   for (const std::string& text : wishes.seasons) {
-    const auto rows = rows_of(text, recording.series.front().schema.step_ns, "--season");
+    const auto rows = parse_steps(text, recording.series.front().schema.step_ns, "--season");
     if (!rows) return fail(rows.error());
     recording.seasons.push_back(*rows);
   }
@@ -101,13 +99,13 @@ Result<Plan> plan_for(const Wishes& wishes, const Recording& recording, const Pr
   plan.options.season = shortest;
   plan.options.horizon = model != nullptr ? model->horizon() : shortest > 1 ? shortest : 24;
   if (!wishes.horizon.empty()) {
-    const auto rows = rows_of(wishes.horizon, step, "--horizon");
+    const auto rows = parse_steps(wishes.horizon, step, "--horizon");
     if (!rows) return fail(rows.error());
     plan.options.horizon = *rows;
   }
   plan.options.stride = std::max<std::size_t>(1, plan.options.horizon / 2);
   if (!wishes.stride.empty()) {
-    const auto rows = rows_of(wishes.stride, step, "--stride");
+    const auto rows = parse_steps(wishes.stride, step, "--stride");
     if (!rows) return fail(rows.error());
     plan.options.stride = *rows;
   }
@@ -264,7 +262,6 @@ Result<int> backtest(Options& options, const Context& context) {
   Wishes wishes;
   wishes.load.prepare.missing = "interpolate";
   options.positionals("FILES", wishes.files, "A trained model, if any, and the recording.");
-  options.option("--target NAME", wishes.targets, "Channel to forecast; may be repeated. Without it: all.");
   options.option("--horizon ROWS", wishes.horizon, "Steps ahead: rows or a duration such as 24h. Without it: the model's, or one season.");
   options.option("--stride ROWS", wishes.stride, "From one forecast to the next. Without it: half the horizon.");
   options.option("--season ROWS", wishes.seasons,
@@ -284,6 +281,7 @@ Result<int> backtest(Options& options, const Context& context) {
     return fail(
         bad_use(fmt::format("{} files are named", wishes.files.size()), "backtest", "a recording, with a model before it or alone"));
   }
+  if (auto good = check(wishes); !good) return fail(good.error());
   const bool has_model = wishes.files.size() == 2;
   std::shared_ptr<const Predictor> model;
   if (has_model) {

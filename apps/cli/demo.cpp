@@ -312,6 +312,34 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
   return played;
 }
 
+namespace fs = std::filesystem;
+
+// The nearest folder that exists must take new names; told before minutes of learning.
+Result<void> check_folder(const std::string& out) {
+  std::error_code fault;
+  fs::path at = fs::absolute(out, fault);
+  while (!fs::exists(at, fault) && at.has_parent_path() && at != at.parent_path()) at = at.parent_path();
+  if (out.empty() || !fs::is_directory(at, fault))
+    return fail({Fault::kUnavailable, "this is no folder", out.empty() ? "--out" : at.string(), "a folder, there or to be made", ""});
+  return io::check_writable((at / "report.html").string());
+}
+
+// Makes the folder where it is missing, and writes all files or none.
+Result<void> write_folder(const std::string& out, const std::vector<io::FileToWrite>& files) {
+  std::vector<fs::path> made;
+  std::error_code fault;
+  for (fs::path at = fs::absolute(out, fault); !at.empty() && !fs::exists(at, fault) && at != at.parent_path(); at = at.parent_path())
+    made.push_back(at);
+  fs::create_directories(out, fault);
+  Result<void> written =
+      fault ? fail({Fault::kUnavailable, fault.message(), out, "a folder that can be written", ""}) : io::write_files(files);
+  if (!written) {
+    std::error_code ignored;  // a folder that was not made, or is not empty, stays
+    for (const fs::path& folder : made) fs::remove(folder, ignored);
+  }
+  return written;
+}
+
 }  // namespace
 
 Result<int> demo(Options& options, const Context& context) {
@@ -330,15 +358,17 @@ Result<int> demo(Options& options, const Context& context) {
   }
   if (!(effort > 0 && effort <= 100))
     return fail({Fault::kBadUse, fmt::format("{} is out of range", effort), "--effort", "above 0, at most 100", ""});
-  std::error_code fault;
-  std::filesystem::create_directories(out, fault);
-  if (fault) return fail({Fault::kUnavailable, fault.message(), out, "a folder that can be written", ""});
+  if (!markdown.empty()) {
+    if (auto good = io::check_writable(markdown); !good) return fail(good.error());
+  }
+  if (auto good = check_folder(out); !good) return fail(good.error());
 
   ThreadPool pool(context.threads);
   const SteadyClock clock;
   const double begin = clock.seconds();
   Json content, answer;
   content["title"] = "Kizzasi: three recordings";
+  std::vector<io::FileToWrite> files;  // all at the end: a demo that fails leaves nothing behind
   std::size_t outside = 0;
   std::string page = fmt::format(
       "# Quality\n\nWritten by `kizzasi demo --markdown docs/quality.md --seed {}`. Every recording: the first 70 % train, the next 10 % "
@@ -359,7 +389,9 @@ Result<int> demo(Options& options, const Context& context) {
     content["parts"].push_back(std::move(played->part));
     page += fmt::format("\n## {}\n\n{}\n\n```\n{}```\n\n{}", act.title, act.summary, played->table, played->sentence);
     const std::string path = fmt::format("{}/{}.kizzasi", out, name);
-    if (auto written = write_model_file(path, played->model); !written) return fail(written.error());
+    const auto model = model_file_bytes(played->model);
+    if (!model) return fail(model.error());
+    files.push_back({path, {reinterpret_cast<const char*>(model->data()), model->size()}});
     Json entry;
     entry["act"] = name;
     entry["model"] = path;
@@ -369,11 +401,10 @@ Result<int> demo(Options& options, const Context& context) {
   }
   content["foot"] = fmt::format("kizzasi demo, seed {}", context.seed);
   const std::string report = out + "/report.html";
-  if (auto written = write_report(report, content); !written) return fail(written.error());
   answer["report"] = report;
-  if (!markdown.empty()) {
-    if (auto written = io::write_file(markdown, page); !written) return fail(written.error());
-  }
+  files.push_back({report, report_html(content)});
+  if (!markdown.empty()) files.push_back({markdown, page});
+  if (auto written = write_folder(out, files); !written) return fail(written.error());
   answer["seconds"] = clock.seconds() - begin;
   if (context.json) {
     print_json(answer);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "apps/cli/load.h"
+#include "apps/cli/model_use.h"
 #include "apps/cli/print.h"
 #include "apps/cli/report.h"
 #include "apps/cli/verbs.h"
@@ -27,17 +28,6 @@ Error bad_use(std::string what, std::string where, std::string expected) {
   return {Fault::kBadUse, std::move(what), std::move(where), std::move(expected), ""};
 }
 
-// Frames of "24", or of a duration where the recording is timed.
-Result<std::size_t> frames_of(const std::string& text, std::int64_t step_ns, const char* where) {
-  std::size_t frames = 0;
-  const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), frames);
-  if (fault == std::errc{} && rest == text.data() + text.size()) return frames;
-  const auto duration = parse_duration(text, where);
-  if (!duration) return fail(duration.error());
-  if (step_ns <= 0) return fail(bad_use("the recording has no times", where, "a number of frames"));
-  return static_cast<std::size_t>(*duration / step_ns);
-}
-
 // "0.001" of the frames, or "1/7d": once in that time.
 Result<double> rate_of(const std::string& text, std::int64_t step_ns) {
   double number = 0;
@@ -45,9 +35,9 @@ Result<double> rate_of(const std::string& text, std::int64_t step_ns) {
   const auto [rest, fault] = std::from_chars(text.data(), end, number);
   double rate = number;
   if (fault == std::errc{} && rest != end && *rest == '/') {
-    const auto frames = frames_of(std::string(rest + 1, end), step_ns, "--false-alarms");
+    const auto frames = parse_steps(std::string(rest + 1, end), step_ns, "--false-alarms");
     if (!frames) return fail(frames.error());
-    rate = *frames > 0 ? number / static_cast<double>(*frames) : 1;
+    rate = number / static_cast<double>(*frames);
   } else if (fault != std::errc{} || rest != end) {
     rate = 1;
   }
@@ -179,7 +169,8 @@ Json page(const Series& series, const Outcome& outcome, const Detector& detector
 std::string scores_csv(const Series& series, const Outcome& outcome) {
   std::string text = "time,score,event\n";
   for (std::size_t r = 0; r < series.rows(); ++r) {
-    const std::string score = std::isnan(outcome.scores[r]) ? "" : fmt::format("{}", outcome.scores[r]);
+    const std::string score =
+        std::isnan(outcome.scores[r]) ? "" : fmt::format("{}", outcome.scores[r] + 0.0);  // zero has no sign for a reader
     text += fmt::format("{},{},{}\n", series.schema.step_ns > 0 ? moment(series, r) : fmt::to_string(r), score, outcome.flags[r]);
   }
   return text;
@@ -187,6 +178,10 @@ std::string scores_csv(const Series& series, const Outcome& outcome) {
 
 // The label column of the recording, as flags; it is no channel of the model.
 Result<std::vector<std::uint8_t>> labels_of(const Series& series, const std::string& name) {
+  if (!series.schema.index_of(name)) {
+    return fail(
+        bad_use(fmt::format("there is no column '{}'", name), "--label", fmt::format("one of {}", fmt::join(series.schema.names(), ", "))));
+  }
   const std::vector<std::string> wanted{name};
   const auto column = series.select(wanted);
   if (!column) return fail(column.error());
@@ -216,9 +211,22 @@ Result<int> detect(Options& options, const Context& context) {
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
 
+  for (const std::string* path : {&wishes.scores, &wishes.report}) {
+    if (path->empty()) continue;
+    if (auto good = io::check_writable(*path); !good) return fail(good.error());
+  }
   auto predictor = Predictor::load(wishes.model);
   if (!predictor) return fail(predictor.error());
   const Schema& schema = (*predictor)->schema();
+  const auto range = range_of(wishes.calibrate);
+  const auto rate = rate_of(wishes.false_alarms, schema.step_ns);
+  const auto merge = parse_steps(wishes.merge, schema.step_ns, "--merge", 0);
+  const auto keep_out = parse_steps(wishes.keep_out, schema.step_ns, "--keep-out", 0);
+  if (!range) return fail(range.error());
+  if (!rate) return fail(rate.error());
+  if (!merge) return fail(merge.error());
+  if (!keep_out) return fail(keep_out.error());
+  if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
   const auto read = [&](const std::string& path) -> Result<Series> {
     auto all = load_series(path, wishes.load, context);
     if (!all) return fail(all.error());
@@ -236,15 +244,6 @@ Result<int> detect(Options& options, const Context& context) {
     labels = std::move(*found);
   }
 
-  const auto range = range_of(wishes.calibrate);
-  const auto rate = rate_of(wishes.false_alarms, schema.step_ns);
-  const auto merge = frames_of(wishes.merge, schema.step_ns, "--merge");
-  const auto keep_out = frames_of(wishes.keep_out, schema.step_ns, "--keep-out");
-  if (!range) return fail(range.error());
-  if (!rate) return fail(rate.error());
-  if (!merge) return fail(merge.error());
-  if (!keep_out) return fail(keep_out.error());
-  if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
   const auto rows = static_cast<double>(series->rows());
   auto normal = series->slice(static_cast<std::size_t>(range->first * rows), static_cast<std::size_t>(range->second * rows));
   if (!wishes.normal.empty()) {
@@ -261,12 +260,10 @@ Result<int> detect(Options& options, const Context& context) {
 
   std::vector<std::string> names;
   for (const std::size_t channel : (*predictor)->order().first((*predictor)->targets())) names.push_back(schema.channels[channel].name);
-  if (!wishes.scores.empty()) {
-    if (auto written = io::write_file(wishes.scores, scores_csv(*series, outcome)); !written) return fail(written.error());
-  }
-  if (!wishes.report.empty()) {
-    if (auto written = write_report(wishes.report, page(*series, outcome, *detector, names)); !written) return fail(written.error());
-  }
+  std::vector<io::FileToWrite> files;
+  if (!wishes.scores.empty()) files.push_back({wishes.scores, scores_csv(*series, outcome)});
+  if (!wishes.report.empty()) files.push_back({wishes.report, report_html(page(*series, outcome, *detector, names))});
+  if (auto written = io::write_files(files); !written) return fail(written.error());
   std::optional<EventScores> judged;
   if (!labels.empty()) judged = score_events(labels, outcome.flags);
 

@@ -7,13 +7,17 @@
 
 #include "apps/cli/forecast_report.h"
 #include "apps/cli/model_use.h"
+#include "apps/cli/plan.h"
 #include "apps/cli/prediction_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/engine/session.h"
+#include "kizzasi/io/file.h"
 
 namespace kizzasi::cli {
 namespace {
+
+constexpr double kMostSampledValues = 1e8;
 
 struct Ask {
   std::string model, file, horizon, plan, report;
@@ -37,48 +41,13 @@ std::size_t measured_rows(const Predictor& predictor, const Series& series) {
   return rows;
 }
 
-// The rows of a plan by their time, or in their order where time is not told.
-class Plan {
- public:
-  static Result<Plan> read(const std::string& path, const Predictor& predictor, const io::CsvOptions& csv) {
-    Schema wanted = predictor.schema();
-    std::erase_if(wanted.channels, [](const Channel& channel) { return channel.role == Role::kTarget; });
-    if (wanted.channels.empty()) {
-      return fail({Fault::kBadUse, "the model reads nothing that a plan could give", "--plan",
-                   "a model with observed or known-future channels", "Leave the plan out."});
-    }
-    Plan plan;
-    auto series = read_for_model(wanted, path, csv, {.some = true, .resample = true});
-    if (!series) return fail(series.error());
-    if (series->size() != 1) return fail({Fault::kBadInput, fmt::format("the plan holds {} series", series->size()), path, "one", ""});
-    plan.series_ = std::move(series->front());
-    return plan;
-  }
-  // NaN where the plan says nothing.
-  double at(const std::string& channel, std::int64_t time_ns, std::size_t step) const {
-    const auto column = series_.schema.index_of(channel);
-    if (!column) return std::numeric_limits<double>::quiet_NaN();
-    std::size_t row = step;
-    if (series_.start_ns != 0 && series_.schema.step_ns != 0) {
-      const std::int64_t since = time_ns - series_.start_ns;
-      if (since < 0 || since % series_.schema.step_ns != 0) return std::numeric_limits<double>::quiet_NaN();
-      row = static_cast<std::size_t>(since / series_.schema.step_ns);
-    }
-    return row < series_.rows() ? series_.at(row, *column) : std::numeric_limits<double>::quiet_NaN();
-  }
-
- private:
-  Series series_;
-};
-
 // Fills the request with what is known of the future; returns how many known-future values are not.
-std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t rows, const std::optional<Plan>& plan, bool hold,
-                       ForecastRequest& request) {
+std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t rows, const Plan& plan, bool hold, ForecastRequest& request) {
   const ChannelCounts counts = p.counts();
   const auto value = [&](std::size_t place, std::size_t step) {
     const std::size_t channel = p.order()[place], row = rows + step;
     if (row < series.rows() && !std::isnan(series.at(row, channel))) return series.at(row, channel);
-    return plan ? plan->at(p.schema().channels[channel].name, series.time_ns(row), step) : std::numeric_limits<double>::quiet_NaN();
+    return plan.at(p.schema().channels[channel].name, series.time_ns(row), step);
   };
   std::size_t unknown = 0;
   for (std::size_t step = 0; step < request.horizon; ++step) {
@@ -88,8 +57,32 @@ std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t row
     }
     for (std::size_t o = 0; o < counts.observed; ++o) request.observed.push_back(value(counts.targets + o, step));
   }
-  request.observed_plan = plan ? ObservedPlan::kGiven : hold ? ObservedPlan::kHold : ObservedPlan::kRefuse;
+  request.observed_plan = !plan.empty() ? ObservedPlan::kGiven : hold ? ObservedPlan::kHold : ObservedPlan::kRefuse;
   return unknown;
+}
+
+// What --json answers: one object whose steps are those of every series in turn. Its numbers keep the decimals that were asked for.
+struct JsonFrame {
+  std::string head, tail;
+};
+
+JsonFrame json_frame(const Ask& ask, const std::vector<Forecast>& forecasts, std::size_t unknown) {
+  std::size_t moved = 0;
+  double distance = 0;
+  for (const Forecast& f : forecasts) {
+    moved += f.moved_values;
+    distance += f.distance;
+  }
+  Json head = Json::Object{{"model", ask.model},
+                           {"source", ask.file},
+                           {"horizon", forecasts.front().block.horizon},
+                           {"levels", Json::list(forecasts.front().block.levels)},
+                           {"moved_values", moved},
+                           {"moved_distance", distance},
+                           {"unknown_future_values", unknown}};
+  std::string text = head.dump();
+  text.pop_back();
+  return {text + ", \"steps\": [\n", "]}\n"};
 }
 
 // False when nobody reads any more.
@@ -100,6 +93,7 @@ bool print_forecast(const Ask& ask, bool json, const Predictor& p, const Series&
   std::string text = first ? lines.head() : "";
   for (std::size_t h = 0; h < f.block.horizon; ++h) {
     const std::size_t at = h * targets;
+    if (json && !(first && h == 0)) text += ",";
     text += lines.line({f.time_ns[h], series.id, h + 1, f.status[h], f.block.points.data() + at, part(f.block.quantiles, at), a_level,
                         part(f.samples, at), a_level});
     if (text.size() < 1 << 16) continue;
@@ -115,6 +109,8 @@ Result<void> check(const Ask& ask) {
     return fail({Fault::kBadUse, fmt::format("{} is out of range", value), where, fmt::format("{} to {}", low, high), ""});
   };
   if (auto good = range(ask.samples, 0, 1'000'000, "--samples"); !good) return good;
+  if (!(ask.temperature >= 0 && ask.temperature <= 100))
+    return fail({Fault::kBadUse, fmt::format("{} is out of range", ask.temperature), "--temperature", "0 to 100", ""});
   return range(ask.lookback, 0, std::numeric_limits<std::int64_t>::max(), "--lookback");
 }
 
@@ -127,7 +123,7 @@ Result<int> forecast(Options& options, const Context& context) {
   options.option("-h,--horizon H", ask.horizon, "Steps ahead, or a time such as 6h; the model's own horizon where nothing is said.");
   options.option("--samples N", ask.samples, "Also gives that many sample paths, which obey every limit as wholes.");
   options.option("--temperature X", ask.temperature, "Spread of the sample paths about the median; 1: as the model says.");
-  options.option("--plan FILE", ask.plan, "A recording of what is known of the future: known-future and observed channels.");
+  declare_future(options, ask.plan);
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
   options.flag("--resample", ask.resample, "Brings the recording to the model's step where its own differs.");
   options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
@@ -137,6 +133,9 @@ Result<int> forecast(Options& options, const Context& context) {
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (auto good = check(ask); !good) return fail(good.error());
+  if (!ask.report.empty()) {
+    if (auto good = io::check_writable(ask.report); !good) return fail(good.error());
+  }
 
   auto predictor = load_model(ask.model, ask.use, false);
   if (!predictor) return fail(predictor.error());
@@ -144,21 +143,22 @@ Result<int> forecast(Options& options, const Context& context) {
   ForecastRequest request;
   request.horizon = p.horizon();
   if (!ask.horizon.empty()) {
-    const auto horizon = parse_horizon(ask.horizon, p.schema().step_ns, "--horizon");
+    const auto horizon = parse_steps(ask.horizon, p.schema().step_ns, "--horizon");
     if (!horizon) return fail(horizon.error());
     request.horizon = *horizon;
+  }
+  if (static_cast<double>(ask.samples) * static_cast<double>(request.horizon * p.targets()) > kMostSampledValues) {
+    return fail({Fault::kBadUse,
+                 fmt::format("{} paths of {} steps of {} channels are too many values", ask.samples, request.horizon, p.targets()),
+                 "--samples", fmt::format("at most {:.0f} values in all", kMostSampledValues), "Ask for fewer paths or steps."});
   }
   request.samples = static_cast<std::size_t>(ask.samples);
   request.temperature = ask.temperature;
   request.seed = context.seed;
   auto recording = read_for_model(p.schema(), ask.file, ask.csv, {.some = false, .resample = ask.resample});
   if (!recording) return fail(recording.error());
-  std::optional<Plan> plan;
-  if (!ask.plan.empty()) {
-    auto read = Plan::read(ask.plan, p, ask.csv);
-    if (!read) return fail(read.error());
-    plan = std::move(*read);
-  }
+  const auto plan = Plan::read(ask.plan, p, ask.csv);
+  if (!plan) return fail(plan.error());
 
   // Everything is forecast before anything is printed: an error leaves no half answer.
   std::vector<Forecast> forecasts;
@@ -178,15 +178,21 @@ Result<int> forecast(Options& options, const Context& context) {
     Session session = Session::prepare(*predictor);
     session.prefill(series, rows - std::min(rows, lookback), rows);
     ForecastRequest one = request;
-    unknown += plan_ahead(p, series, rows, plan, ask.hold, one);
+    unknown += plan_ahead(p, series, rows, *plan, ask.hold, one);
     Forecast f;
     if (auto done = session.forecast(one, f); !done) return fail(done.error());
     forecasts.push_back(std::move(f));
   }
   if (unknown > 0) {
-    remark(context, fmt::format("{} values of known-future channels are not known and count as average; --plan FILE gives them.", unknown));
+    remark(context,
+           fmt::format("{} values of known-future channels are not known and count as average; --future FILE gives them.", unknown));
+  }
+  if (!ask.report.empty()) {
+    if (auto written = write_forecast_report(ask.report, ask.model, p, *recording, forecasts); !written) return fail(written.error());
   }
   const bool many = recording->size() > 1;
+  const JsonFrame frame = context.json ? json_frame(ask, forecasts, unknown) : JsonFrame{};
+  print(frame.head);
   for (std::size_t i = 0; i < forecasts.size(); ++i) {
     const Series& series = (*recording)[i];
     if (!print_forecast(ask, context.json, p, series, forecasts[i], many, i == 0)) break;  // nobody reads any more
@@ -197,9 +203,7 @@ Result<int> forecast(Options& options, const Context& context) {
     if (odd > 0)
       remark(context, fmt::format("{} of {} steps could not be forecast as they should; --json says why.", odd, f.status.size()));
   }
-  if (!ask.report.empty()) {
-    if (auto written = write_forecast_report(ask.report, ask.model, p, *recording, forecasts); !written) return fail(written.error());
-  }
+  print(frame.tail);
   return 0;
 }
 

@@ -112,6 +112,7 @@ int finish_output(int code) {
 int main(int count, char** words) {
   using namespace kizzasi;
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is an error of its write
   int code = cli::kRefused;
   try {
     code = cli::dispatch(std::vector<std::string>(words + std::min(count, 1), words + count));

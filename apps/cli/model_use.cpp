@@ -55,6 +55,7 @@ Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, con
   options.levels = std::move(*levels);
   options.calibrate = !use.uncalibrated;
   options.adapt = adapt && !use.uncalibrated;
+  options.max_gap = use.max_gap;
   options.grid.decimals = static_cast<int>(use.decimals);
   return Predictor::load(path, std::move(options));
 }
@@ -116,22 +117,27 @@ Result<std::vector<Series>> read_for_model(const Schema& schema, const std::stri
   return fitting;
 }
 
-Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns, std::string_view where) {
+Result<std::size_t> parse_steps(const std::string& text, std::int64_t step_ns, std::string_view where, std::size_t least) {
+  constexpr std::size_t kMost = 1'000'000;
   const auto bad = [&](std::string what, std::string expected) {
     return fail({Fault::kBadUse, std::move(what), std::string(where), std::move(expected), "For example 24, or 6h."});
+  };
+  const auto in_range = [&](std::size_t steps) -> Result<std::size_t> {
+    if (steps < least || steps > kMost)
+      return bad(fmt::format("'{}' is {} steps", text, steps), fmt::format("{} to {} steps", least, kMost));
+    return steps;
   };
   std::uint64_t steps = 0;
   const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), steps);
   if (fault == std::errc{} && rest == text.data() + text.size()) {
-    if (steps == 0 || steps > 1'000'000) return bad(fmt::format("{} steps", steps), "1 to 1000000 steps");
-    return static_cast<std::size_t>(steps);
+    return in_range(static_cast<std::size_t>(steps));
   }
   const auto time = parse_duration(text, where);
   if (!time) return fail(time.error());
-  if (step_ns == 0) return bad(fmt::format("'{}' is a time, and the model's rows are counted", text), "a number of rows");
-  if (*time <= 0 || *time % step_ns != 0)
+  if (step_ns == 0) return bad(fmt::format("'{}' is a time, and rows are counted here", text), "a number of rows");
+  if (*time % step_ns != 0)
     return bad(fmt::format("'{}' is no whole number of steps", text), fmt::format("a multiple of {}", duration_text(step_ns)));
-  return static_cast<std::size_t>(*time / step_ns);
+  return in_range(static_cast<std::size_t>(*time / step_ns));
 }
 
 }  // namespace kizzasi::cli

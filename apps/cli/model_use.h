@@ -21,7 +21,8 @@ struct ModelUse {
   bool without_limits = false;     // leave out those in the model file
   bool uncalibrated = false;
   std::int64_t decimals = -1;
-  std::string levels;  // as written
+  std::int64_t max_gap = 64;  // of a stream; see PredictorOptions
+  std::string levels;         // as written
 
   void declare(Options& options);
 };
@@ -39,7 +40,7 @@ struct ReadWay {
 // The recording as series of the model's channels, found by name. A channel that is missing, a unit or a step that differs is an error.
 Result<std::vector<Series>> read_for_model(const Schema& schema, const std::string& path, const io::CsvOptions& csv, ReadWay way = {});
 
-// A number of steps ("24"), or a time that is a whole number of steps ("6h").
-Result<std::size_t> parse_horizon(const std::string& text, std::int64_t step_ns, std::string_view where);
+// A number of steps ("24"), or a time that is a whole number of steps ("6h"); at least `least`, at most a million.
+Result<std::size_t> parse_steps(const std::string& text, std::int64_t step_ns, std::string_view where, std::size_t least = 1);
 
 }  // namespace kizzasi::cli

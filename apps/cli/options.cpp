@@ -59,7 +59,7 @@ Result<void> read_whole(std::string_view name, const std::string& text, std::int
 }
 
 Result<void> read_real(std::string_view name, const std::string& text, double& value) {
-  if (read_number(text, value) && !std::isnan(value)) return {};
+  if (read_number(text, value) && std::isfinite(value)) return {};
   return bad_use(fmt::format("'{}' is no number", text), std::string(name), "a number with a decimal point, such as 0.5");
 }
 
@@ -402,7 +402,8 @@ void Options::common(Context& context) {
       return {};
     };
   };
-  parser.flag(parser.common, "--json", "One JSON object on standard output, and nothing else there.", set(context.json));
+  parser.flag(parser.common, "--json", "One JSON object on standard output, and nothing else there (stream: one object a line).",
+              set(context.json));
   parser.flag(parser.common, "--quiet", "No progress, no remarks.", set(context.quiet));
   parser.value(parser.common, "--seed", "N", fmt::format("Where every random draw begins. [{}]", context.seed),
                [&context](const std::string& text) -> Result<void> {

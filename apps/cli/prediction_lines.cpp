@@ -12,8 +12,9 @@ namespace {
 
 std::string number(double value, std::int64_t decimals, std::string_view otherwise) {
   if (!std::isfinite(value)) return std::string(otherwise);
-  if (decimals < 0) return fmt::format("{}", value);
-  return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
+  std::string text = decimals < 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, decimals);
+  if (text.front() == '-' && text.find_first_not_of("-0.") == text.npos) text.erase(0, 1);  // zero has no sign for a reader
+  return text;
 }
 
 // In quotes where a comma, a quote or a line feed stands in it.

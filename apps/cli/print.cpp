@@ -16,12 +16,23 @@ std::size_t width_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+// Zero has no sign for a reader.
+Json plain_zeros(Json json) {
+  if (json.is_number() && !json.is_integer() && json.number() == 0) return 0.0;
+  if (json.is_array()) {
+    for (Json& item : json.items()) item = plain_zeros(std::move(item));
+  } else if (json.is_object()) {
+    for (auto& [name, value] : json.members()) value = plain_zeros(std::move(value));
+  }
+  return json;
+}
+
 }  // namespace
 
 bool print(std::string_view text) { return std::fwrite(text.data(), 1, text.size(), stdout) == text.size(); }
 
 bool print_json(const Json& json) {
-  std::string text = json.dump(isatty(STDOUT_FILENO) == 1 ? 2 : -1);
+  std::string text = plain_zeros(json).dump(isatty(STDOUT_FILENO) == 1 ? 2 : -1);
   text += '\n';
   return print(text);
 }

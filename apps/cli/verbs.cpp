@@ -14,7 +14,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi train arm.csv -o arm.kizzasi --preset robotics --budget 60s --seed 7",
      train},
     {"backtest", "Judges a model and the simple methods by forecasts from the past: one table with errors, intervals and a verdict.",
-     "kizzasi backtest traffic.csv --target vehicles --horizon 24h --season 24h --season 168h --stride 12h\n"
+     "kizzasi backtest traffic.csv --targets vehicles --horizon 24h --season 24h --season 168h --stride 12h\n"
      "kizzasi backtest traffic.kizzasi traffic.csv --per-horizon --report backtest.html",
      backtest},
     {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",

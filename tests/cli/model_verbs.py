@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import select
 import struct
 import subprocess
@@ -55,8 +56,9 @@ def test_forecast():
         assert float(r["flow_q0.1"]) <= float(r["flow_q0.5"]) <= float(r["flow_q0.9"])
     assert run("forecast", "m.kz", "d.csv", "-h", "1h")[0] == out, "a time is a number of steps"
     assert run("forecast", "m.kz", "d.csv")[0] == out, "the model's own horizon"
-    lines = [json.loads(line) for line in run("forecast", "m.kz", "d.csv", "--json")[0].splitlines()]
-    for line, r in zip(lines, rows, strict=True):
+    answer = json.loads(run("forecast", "m.kz", "d.csv", "--json")[0])
+    assert answer["model"] == "m.kz" and answer["horizon"] == 4 and answer["levels"] == [0.1, 0.5, 0.9] and answer["unknown_future_values"] == 4
+    for line, r in zip(answer["steps"], rows, strict=True):
         assert line["time"] == r["time"] and line["status"] == "ok"
         assert line["values"]["flow"] == float(r["flow"]) and line["quantiles"]["level"]["0.9"] == float(r["level_q0.9"])
 
@@ -78,10 +80,13 @@ def test_limits_hold_for_what_is_printed():
 def test_beyond_the_block():
     error = run("forecast", "m.kz", "d.csv", "-h", "9", code=2)[1]
     assert "valve" in error and "plan" in error, error
+    assert "--future" in run("forecast", "m.kz", "d.csv", "--futur", "plan.csv", code=2)[1]
     held = run("forecast", "m.kz", "d.csv", "-h", "9", "--hold")[0]
     assert len(table(held)) == 9
     pathlib.Path("plan.csv").write_text("time,valve,hour\n" + "".join(f"{stamp(i)},{90},{i * STEP // 60 % 24}\n" for i in range(60, 69)))
     planned, remarks = run("forecast", "m.kz", "d.csv", "-h", "9", "--plan", "plan.csv")
+    assert run("forecast", "m.kz", "d.csv", "-h", "9", "--future", "plan.csv")[0] == planned, "two names of one option"
+    run("forecast", "m.kz", "d.csv", "--future", "plan.csv", "--plan", "plan.csv", code=2)
     assert len(table(planned)) == 9 and "known-future" not in remarks, remarks
     assert planned.splitlines()[5] != held.splitlines()[5], "the plan counts"
     # The same hours at the end of the recording itself.
@@ -94,7 +99,7 @@ def test_samples():
     first = run("forecast", "m.kz", "d.csv", "--samples", "3")[0]
     assert first == run("forecast", "m.kz", "d.csv", "--samples", "3")[0]
     assert first != run("forecast", "m.kz", "d.csv", "--samples", "3", "--seed", "2")[0]
-    line = json.loads(run("forecast", "m.kz", "d.csv", "--samples", "3", "--json")[0].splitlines()[0])
+    line = json.loads(run("forecast", "m.kz", "d.csv", "--samples", "3", "--json")[0])["steps"][0]
     assert len(line["samples"]["flow"]) == 3 and all(v >= 0 for v in line["samples"]["flow"])
     cold = table(run("forecast", "m.kz", "d.csv", "--samples", "2", "--temperature", "0")[0])
     assert all(r["flow_s1"] == r["flow_s2"] for r in cold)
@@ -117,6 +122,26 @@ def test_the_wrong_data():
     run("forecast", "m.kz", "d.csv", "-h", "0", code=2)
     run("forecast", "m.kz", "d.csv", "--levels", "0.9,0.1", code=2)
     run("forecast", "m.kz", "d.csv", "--samples", "-1", code=2)
+    run("forecast", "m.kz", "d.csv", "--samples", "1000000", "-h", "1000000", "--hold", code=2)
+    run("forecast", "m.kz", "d.csv", "--temperature", "-1", code=2)
+
+
+def test_many_series_are_one_object():
+    rows = "".join(",".join([stamp(i), who] + row_of(i + shift)) + "\n" for who, shift in (("a", 0), ("b", 9)) for i in range(60))
+    pathlib.Path("two.csv").write_text("time,unique_id,flow,level,valve,hour\n" + rows)
+    answer = json.loads(run("forecast", "m.kz", "two.csv", "--json")[0])
+    assert [(s["unique_id"], s["step"]) for s in answer["steps"]] == [(who, step) for who in "ab" for step in (1, 2, 3, 4)], answer
+    assert [s["values"]["flow"] for s in answer["steps"]] == [float(r["flow"]) for r in table(run("forecast", "m.kz", "two.csv")[0])]
+
+
+def test_zero_has_no_sign():
+    pathlib.Path("zero.toml").write_text('[[constraint]]\nthat = "-0.0 <= flow <= 0"\n[[constraint]]\nthat = "-0.001 <= level <= -0.0"\n')
+    for decimals in ("-1", "0", "2"):
+        words = ["--limits", "zero.toml", "--decimals", decimals, "--samples", "4"]
+        texts = [run("forecast", "m.kz", "d.csv", *words)[0], run("forecast", "m.kz", "d.csv", *words, "--json")[0],
+                 run("stream", "m.kz", *words[:4], text=recording(20))[0]]
+        for text in texts:
+            assert not re.search(r"(?<![\w.])-0(\.0*)?(?![\d.])", text), (decimals, text[:400])
 
 
 def test_stream():
@@ -132,11 +157,52 @@ def test_stream():
     assert [r["step"] for r in table(ahead)] == ["1", "2", "3"] * 5
 
 
+def test_what_is_known_ahead_reaches_a_stream():
+    """A stream with a plan says what forecasts with that plan say, frame by frame."""
+    def hour(i):
+        return (i * 7) % 24
+    def frames(rows):
+        return "time,flow,level,valve,hour\n" + "".join(",".join([stamp(i)] + row_of(i)[:3] + [str(hour(i))]) + "\n" for i in range(rows))
+    pathlib.Path("hours.csv").write_text("time,valve,hour\n" + "".join(f"{stamp(i)},{60 + i % 5},{hour(i)}\n" for i in range(80)))
+    pathlib.Path("counted.csv").write_text("valve,hour\n" + "".join(f"{60 + i % 5},{hour(i)}\n" for i in range(1, 80)))
+    words = ["--uncalibrated", "--quiet"]
+    for horizon in ("1", "3", "6"):
+        streamed, remarks = run("stream", "m.kz", "-h", horizon, "--future", "hours.csv", *words, text=frames(30))
+        answers = table(streamed)
+        assert remarks == "", remarks
+        for seen in (12, 30):
+            pathlib.Path("seen.csv").write_text(frames(seen))
+            expected = table(run("forecast", "m.kz", "seen.csv", "-h", horizon, "--future", "hours.csv", "--lookback", str(seen), *words)[0])
+            got = answers[(seen - 1) * int(horizon):seen * int(horizon)]
+            for name in ("time", "flow", "level"):
+                assert [r[name] for r in got] == [r[name] for r in expected], (horizon, seen, name)
+        assert run("stream", "m.kz", "-h", horizon, "--future", "counted.csv", *words, text=frames(30))[0] == streamed, "a counted plan"
+        if horizon != "6":
+            assert run("stream", "m.kz", "-h", horizon, *words, text=frames(30))[0] != streamed, "the plan counts"
+    # What the plan does not say is told; a plan that cannot be is refused before a frame is read.
+    pathlib.Path("short.csv").write_text("time,hour\n" + "".join(f"{stamp(i)},{hour(i)}\n" for i in range(20)))
+    assert "11 values of known-future" in run("stream", "m.kz", "--future", "short.csv", text=frames(30))[1]
+    run("stream", "m.kz", "--future", "none.csv", code=1, text="")
+    pathlib.Path("strange.csv").write_text("time,other\n" + "".join(f"{stamp(i)},{i}\n" for i in range(20)))
+    assert "hour" in run("stream", "m.kz", "--future", "strange.csv", code=1, text="")[1]
+
+
+def test_longest_gap():
+    """Frames missing in time are stepped as missing up to --max-gap; beyond it the stream begins anew."""
+    lines = recording(30).splitlines(keepends=True)
+    gap = "".join(lines[:10] + lines[15:])
+    assert "5 gap frames, 0 restarts" in run("stream", "m.kz", text=gap)[1]
+    assert "5 gap frames, 0 restarts" in run("stream", "m.kz", "--max-gap", "5", text=gap)[1]
+    assert "0 gap frames, 1 restarts" in run("stream", "m.kz", "--max-gap", "4", text=gap)[1]
+    for bad in ("-1", "often", "1e9", "99999999999", "nan"):
+        assert "--max-gap" in run("stream", "m.kz", f"--max-gap={bad}", code=2, text="")[1]
+
+
 def test_bad_lines():
     lines = recording(6).splitlines()
     lines[3] = stamp(2) + ",abc,1,2,3"
     lines.insert(5, lines[4])  # twice the same frame
-    out, err = run("stream", "m.kz", text="\n".join(lines) + "\n", code=1)
+    out, err = run("stream", "m.kz", text="\n".join(lines) + "\n")
     assert len(table(out)) == 5, out
     assert "line 4" in err and "line 6" in err and "2 bad or late lines" in err, err
     out, err = run("stream", "m.kz", "--strict", text="\n".join(lines) + "\n", code=1)
