@@ -34,6 +34,7 @@ struct Wishes {
   std::string horizon, stride, split = "70,10", report;
   std::int64_t lookback = 0;
   double lambda = 30;
+  bool pooled = false;
   bool per_horizon = false, per_channel = false;
   LoadOptions load;
   LimitOptions limits;
@@ -113,6 +114,10 @@ Result<Plan> plan_for(const Wishes& wishes, const Recording& recording, const Pr
   if (model != nullptr && !model->levels().empty()) plan.options.levels.assign(model->levels().begin(), model->levels().end());
   plan.ridge.horizon = plan.options.horizon;
   plan.ridge.lambda = wishes.lambda;
+  if (wishes.pooled) {
+    plan.ridge.channels = RidgeChannels::kPooled;
+    plan.ridge.intercept = false;
+  }
   const std::size_t longest = recording.seasons.empty() ? 24 : recording.seasons.back();
   plan.ridge.lookback = wishes.lookback > 0 ? static_cast<std::size_t>(wishes.lookback) : std::clamp<std::size_t>(2 * longest, 16, 512);
   return plan;
@@ -270,6 +275,7 @@ Result<int> backtest(Options& options, const Context& context) {
   options.option("--lookback ROWS", wishes.lookback, "Rows that the ridge regression reads. Without it: two of the longest season.");
   options.option("--methods NAME", wishes.methods, "Only the simple methods whose names begin so; may be repeated.");
   options.option("--lambda", wishes.lambda, "Penalty of the ridge regression.");
+  options.flag("--ridge-pooled", wishes.pooled, "The ridge regression has one set of weights for all channels, and no constant.");
   options.option("--report FILE", wishes.report, "Writes an HTML report.");
   options.flag("--per-horizon", wishes.per_horizon, "Also one row for each step ahead.");
   options.flag("--per-channel", wishes.per_channel, "Also one row for each channel.");

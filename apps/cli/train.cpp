@@ -305,6 +305,8 @@ Result<int> train(Options& options, const Context& context) {
     std::string text = fmt::format("{}: {} steps ({}), validation loss {:.5f} after {:.5f} of the short-cut alone\n", request.output,
                                    learned->outcome.steps, to_string(learned->outcome.end), learned->outcome.best_validation,
                                    learned->outcome.start_validation);
+    if (learned->outcome.steps > 0 && learned->outcome.best_step == 0)
+      text += "The backbone found nothing beyond the short-cut, which is kept alone.\n";
     if (comparison) text += verdict(*comparison) + "\n";
     if (learned->outcome.end == TrainEnd::kStopped)
       text += fmt::format("Interrupted: what was learned is saved; --resume goes on from {}.\n", request.checkpoint);

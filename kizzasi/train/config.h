@@ -24,6 +24,7 @@ struct TrainConfig {
   std::int64_t validate_every = 50;  // steps
   std::int64_t validation_windows = 256;
   std::int64_t patience = 10;           // validations without a better one before training stops; 0: never
+  double least_gain = 0.005;            // share by which the validation loss must fall below that of the short-cut alone to count
   std::int64_t checkpoint_every = 200;  // steps; one is written before the first
   std::int64_t seed = 1;
 

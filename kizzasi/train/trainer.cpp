@@ -386,7 +386,10 @@ Result<void> Run::validate() {
     return fail({Fault::kBadInput, "the validation loss is not finite", fmt::format("training step {}", at_.step), "finite numbers",
                  "Take a smaller --learning-rate. The best weights so far are in the checkpoint."});
   }
-  if (stopping_.observe(validation_, at_.step)) at_.best = at_.average;
+  // A gain that small over a closed form is chance: on one validation part it picks weights that do worse elsewhere.
+  const double enough = start_validation_ - config_.least_gain * std::abs(start_validation_);
+  const bool counts = !task_.model->shape().has_shortcut || validation_ <= enough;
+  if (stopping_.observe(counts ? validation_ : std::numeric_limits<double>::quiet_NaN(), at_.step)) at_.best = at_.average;
   schedule_->observe(validation_);
   note();
   loss_sum_ = 0;
@@ -482,6 +485,9 @@ void TrainConfig::fields(FieldVisitor& visit) {
   visit.field({"validate_every", "Steps between validations.", 1, 1e9}, validate_every);
   visit.field({"validation_windows", "Windows that a validation looks at, at most.", 1, 1e9}, validation_windows);
   visit.field({"patience", "Validations without a better one before training stops; 0: never.", 0, 1e9}, patience);
+  visit.field(
+      {"least_gain", "Share by which the validation loss must fall below that of the short-cut alone for the backbone to be kept.", 0, 1},
+      least_gain);
   visit.field({"checkpoint_every", "Steps between checkpoints; one is written before the first step.", 1, 1e9}, checkpoint_every);
   visit.field({"seed", "Seed of everything that is drawn.", 0, 9e15}, seed);
 }

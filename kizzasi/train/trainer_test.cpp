@@ -184,6 +184,28 @@ TEST(Train, WhatIsNotFiniteStopsWithStepAndTensor) {
   EXPECT_NE(broken.error().hint.find("--learning-rate"), std::string::npos);
 }
 
+// Noise has nothing to learn beyond its mean: whatever a few steps seem to gain on one validation part is not taken for knowledge.
+TEST(Training, WhatIsNotMuchBetterThanTheShortcutIsNotKept) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Rng rng(seed);
+    Series series;
+    series.schema.channels = {{"x", "", Role::kTarget}};
+    for (int r = 0; r < 2000; ++r) series.values.push_back(rng.normal());
+    const Bench bench(std::move(series));
+    ThreadPool pool(1);
+    TrainConfig config = short_training(60);
+    config.validate_every = 5;
+    config.patience = 0;
+    const auto outcome = train(bench.task, config, pool, CountingClock(), nullptr);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->best_step, 0);
+    EXPECT_EQ(outcome->best_validation, outcome->start_validation);
+    for (const auto& [name, tensor] : bench.task.weights) EXPECT_EQ(outcome->weights.at(name).values, tensor.values) << name;
+    config.least_gain = 0;
+    EXPECT_GE(train(bench.task, config, pool, CountingClock(), nullptr)->best_step, 0);
+  }
+}
+
 // On a linear autoregression the closed form finds its coefficients; with noise it comes near them.
 TEST(Shortcut, FindsTheLineThatMadeTheData) {
   Rng rng(8);
