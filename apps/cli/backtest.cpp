@@ -266,7 +266,7 @@ Result<BacktestResult> run(const Wishes& wishes, const Recording& recording, Pla
 Result<int> backtest(Options& options, const Context& context) {
   Wishes wishes;
   wishes.load.prepare.missing = "interpolate";
-  options.positionals("FILES", wishes.files, "A trained model, if any, and the recording.");
+  options.positionals("[MODEL] FILE", wishes.files, "A trained model, if there is one, and the recording.");
   options.option("--horizon ROWS", wishes.horizon, "Steps ahead: rows or a duration such as 24h. Without it: the model's, or one season.");
   options.option("--stride ROWS", wishes.stride, "From one forecast to the next. Without it: half the horizon.");
   options.option("--season ROWS", wishes.seasons,

@@ -299,9 +299,9 @@ Result<int> check(Options& options, const Context& context) {
   data::PrepareOptions preparation;
   std::string report;
   options.positional("FILE", found.file, "The recording: CSV, WAV, npy or npz.");
-  options.option("--report", report, "Write a page with plots to this file.");
-  options.fields(found.options);
-  options.fields(preparation);
+  options.option("--report FILE", report, "Write a page with plots to this file.");
+  options.fields(found.options, "The file");
+  options.fields(preparation, "Its channels and times");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
 

@@ -129,7 +129,7 @@ Result<int> forecast(Options& options, const Context& context) {
   options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
   options.option("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
   ask.use.declare(options);
-  options.fields(ask.csv);
+  options.fields(ask.csv, "The file");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (auto good = check(ask); !good) return fail(good.error());

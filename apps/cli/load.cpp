@@ -8,8 +8,8 @@
 namespace kizzasi::cli {
 
 void LoadOptions::declare(Options& options) {
-  options.fields(csv);
-  options.fields(prepare);
+  options.fields(csv, "The file");
+  options.fields(prepare, "Its channels and times");
 }
 
 Result<std::vector<Series>> load_series(const std::string& file, const LoadOptions& options, const Context& context) {

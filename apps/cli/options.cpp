@@ -83,6 +83,16 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return out;
 }
 
+// A default as it would be typed; empty where there is none to show.
+std::string plain_default(const FieldDoc& field) {
+  if (field.kind == "yes/no") return "";
+  std::string text;
+  for (const char c : field.default_text) {
+    if (c != '"' && c != '[' && c != ']' && c != ' ') text += c;
+  }
+  return text;
+}
+
 }  // namespace
 
 struct Options::Parser {
@@ -91,6 +101,7 @@ struct Options::Parser {
     CLI::Option* option = nullptr;
     std::function<Result<void>(const std::string& text)> take;  // called for each value given
     bool repeats = false, required = false, is_flag = false;
+    std::string section{};  // of a field
   };
   struct Config {
     void* config;
@@ -145,7 +156,8 @@ struct Options::Parser {
 
   std::string usage() const {
     std::string line = fmt::format("kizzasi {}", verb);
-    for (const Entry& entry : positionals) line += entry.required ? fmt::format(" {}", entry.left) : fmt::format(" [{}]", entry.left);
+    for (const Entry& entry : positionals)
+      line += entry.required || entry.repeats ? fmt::format(" {}", entry.left) : fmt::format(" [{}]", entry.left);
     line += " [options]";
     return line;
   }
@@ -168,7 +180,13 @@ struct Options::Parser {
     };
     section("Arguments", positionals);
     section("Options", options);
-    section("Configuration (also as keys of --config FILE)", fields);
+    for (std::size_t begin = 0; begin < fields.size();) {
+      const auto same = [&](const Entry& entry) { return entry.section == fields[begin].section; };
+      const auto end = std::find_if_not(fields.begin() + static_cast<std::ptrdiff_t>(begin), fields.end(), same);
+      section(fmt::format("{} (also as keys of --config FILE)", fields[begin].section),
+              {fields.begin() + static_cast<std::ptrdiff_t>(begin), end});
+      begin = static_cast<std::size_t>(end - fields.begin());
+    }
     section("Common options", common);
     out += fmt::format("\nExamples:\n");
     std::string_view rest = examples;
@@ -188,7 +206,7 @@ struct Options::Parser {
       app.parse(std::move(reversed));
     } catch (const CLI::ArgumentMismatch& mismatch) {
       const std::string text = mismatch.what();
-      return bad_use("this option needs a value", text.substr(0, text.find(':')));
+      return bad_use("this option needs a value", text.substr(0, text.find(':')), "", see_help());
     } catch (const CLI::Error& other) {
       return bad_use(other.what(), "", "", see_help());
     }
@@ -307,7 +325,7 @@ void Options::positional(std::string_view name, std::string& value, std::string_
 
 void Options::positionals(std::string_view name, std::vector<std::string>& values, std::string_view help) {
   CLI::Option* option = parser_->app.add_option(std::string(name))->type_size(1)->expected(1, 1 << 20)->allow_extra_args()->take_all();
-  parser_->positionals.push_back({canonical(name), fmt::format("{}...", name), std::string(help), std::string(name), option,
+  parser_->positionals.push_back({canonical(name), std::string(name), std::string(help), std::string(name), option,
                                   [&values](const std::string& text) -> Result<void> {
                                     values.push_back(text);
                                     return {};
@@ -362,7 +380,7 @@ void Options::option(std::string_view name, std::optional<double>& value, std::s
   });
 }
 
-void Options::add_fields(void* config, detail::Walk walk) {
+void Options::add_fields(void* config, detail::Walk walk, std::string_view section) {
   Parser& parser = *parser_;
   if (parser.configs.empty()) {
     parser.value(parser.options, "--config FILE", "FILE", "A TOML, YAML or JSON file of fields; options given beside it win.",
@@ -377,12 +395,12 @@ void Options::add_fields(void* config, detail::Walk walk) {
     const std::string option = fmt::format("--{}", canonical(field.name));
     std::string help = field.help;
     if (!field.allowed.empty()) help += fmt::format(" ({})", field.allowed);
-    if (field.kind != "yes/no" && field.default_text != "\"\"" && field.default_text != "[]")
-      help += fmt::format(" [{}]", field.default_text);
+    if (const std::string usual = plain_default(field); !usual.empty()) help += fmt::format(" [{}]", usual);
     const auto later = [](const std::string&) -> Result<void> { return {}; };  // take_fields reads it, once the file is in
     if (field.kind == "yes/no") {
       const bool on = field.default_text == "true";
       const std::string off = fmt::format("--no-{}", canonical(field.name));
+      if (on) help = fmt::format("Turns off: {}", help);
       parser.flag(parser.fields, fmt::format("{},!{}", option, off), std::move(help), later, on ? off : option);
     } else {
       const char* value_name = field.kind == "whole number" ? "N"
@@ -391,6 +409,7 @@ void Options::add_fields(void* config, detail::Walk walk) {
                                                             : "A,B,...";
       parser.value(parser.fields, option, value_name, std::move(help), later);
     }
+    if (!parser.fields.empty() && parser.fields.back().section.empty()) parser.fields.back().section = section;
   }
 }
 

@@ -18,7 +18,7 @@ struct Context;
 //   std::string file; options.positional("FILE", file, "The recording.");
 //   bool strict = false; options.flag("--strict", strict, "Stop at the first bad line.");
 //   std::string out = "model.kz"; options.option("-o,--out FILE", out, "Where the model goes.");
-//   options.fields(config);                        // every declared field as --its-name, plus --config FILE (TOML, YAML or JSON)
+//   options.fields(config, "Model");               // every declared field as --its-name, plus --config FILE (TOML, YAML or JSON)
 //   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
 //   if (options.help_shown()) return 0;
 // The word after the names of an option is its value's name in the help; without one it says TEXT, N or X. A value that the variable
@@ -30,6 +30,7 @@ class Options {
   ~Options();
 
   void positional(std::string_view name, std::string& value, std::string_view help, bool required = true);
+  // Any number of them, shown by a name such as "[MODEL] FILE".
   void positionals(std::string_view name, std::vector<std::string>& values, std::string_view help);
   void flag(std::string_view name, bool& value, std::string_view help);
   void option(std::string_view name, std::string& value, std::string_view help);
@@ -40,9 +41,10 @@ class Options {
 
   // Every field of a declared configuration as an option (a yes/no field also as --no-its-name), and --config FILE whose values the
   // options override. The configuration must outlive `parse`; after an error its values are not to be used.
+  // section: the head above them in the help.
   template <Declared C>
-  void fields(C& config) {
-    add_fields(&config, &detail::walk<C>);
+  void fields(C& config, std::string_view section) {
+    add_fields(&config, &detail::walk<C>, section);
   }
 
   // --json, --quiet, --seed and --threads; the program declares them for every verb.
@@ -57,7 +59,7 @@ class Options {
   bool given(std::string_view name) const;
 
  private:
-  void add_fields(void* config, detail::Walk walk);
+  void add_fields(void* config, detail::Walk walk, std::string_view section);
   struct Parser;
   std::unique_ptr<Parser> parser_;
 };

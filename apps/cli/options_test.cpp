@@ -48,8 +48,8 @@ Result<void> parse(std::vector<std::string> words, Shape& shape, Schedule& sched
   Context context;
   Options options = options_of(std::move(words));
   options.common(context);
-  options.fields(shape);
-  options.fields(schedule);
+  options.fields(shape, "Shape");
+  options.fields(schedule, "Schedule");
   return options.parse();
 }
 
@@ -185,7 +185,7 @@ TEST(Options, HelpShowsEveryFieldWithDefaultAndRange) {
   options.common(context);
   std::string file;
   options.positional("FILE", file, "The recording.");
-  options.fields(shape);
+  options.fields(shape, "Shape of things");
   ::testing::internal::CaptureStdout();
   ASSERT_TRUE(options.parse()) << "help is shown though FILE is missing";
   const std::string help = ::testing::internal::GetCapturedStdout();
@@ -196,6 +196,8 @@ TEST(Options, HelpShowsEveryFieldWithDefaultAndRange) {
   }
   EXPECT_THAT(help, HasSubstr("--d-model N"));
   EXPECT_THAT(help, HasSubstr("[64]"));
+  EXPECT_THAT(help, HasSubstr("Shape of things (also as keys of --config FILE):\n"));
+  EXPECT_THAT(help, HasSubstr("Turns off: "));
   EXPECT_THAT(help, HasSubstr("--no-conv-bias")) << "a switch that is on is shown by the way to turn it off";
   EXPECT_THAT(help, HasSubstr("--json"));
   EXPECT_THAT(help, HasSubstr("kizzasi try x"));

@@ -229,19 +229,21 @@ Json answer(const Request& request, const Learned& learned, const std::optional<
 Result<int> train(Options& options, const Context& context) {
   Request request;
   request.learning.training.steps = 600;
-  options.positional("FILE", request.file, "The recording: CSV, WAV or npy.");
-  options.option("-o,--output MODEL", request.output, "Where the model goes.");
+  options.positional("FILE", request.file, "The recording: CSV, WAV, npy or npz.");
+  options.option("-o,--output MODEL", request.output, "Where the model goes; has to be given.");
   options.option("--preset NAME", request.preset,
-                 "A starting point: forecast, sensor, robotics, audio, lightweight, video, control, custom.");
+                 "A starting point: forecast, sensor, robotics, audio, lightweight, video, control, custom. Without it: forecast where a "
+                 "horizon or a season is given, else sensor.");
   options.option("--size NAME", request.size, "Size of the backbone: tiny, small, base, large, xlarge.");
   options.option("--budget DURATION", request.budget, "Stop training after this time, such as 60s or 5min.");
-  options.option("--checkpoint FILE", request.checkpoint, "Where the training's state is kept; by default beside the model.");
-  options.flag("--resume", request.resume, "Go on from the checkpoint.");
+  options.option("--checkpoint FILE", request.checkpoint,
+                 "Where the training's state is kept. Without it: beside the model, MODEL.checkpoint.");
+  options.flag("--resume", request.resume, "Go on from the checkpoint of an interrupted training with the same options.");
   request.limits.declare(options);
   request.load.declare(options);
-  options.fields(request.learning.model);
-  options.fields(request.learning.training);
-  options.fields(request.learning);
+  options.fields(request.learning.model, "The model");
+  options.fields(request.learning.training, "Training");
+  options.fields(request.learning, "What is learned from which rows");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (request.output.empty())

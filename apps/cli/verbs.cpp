@@ -19,10 +19,11 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      backtest},
     {"forecast", "Values and intervals ahead of a recording's end, inside every limit.",
      "kizzasi forecast traffic.kizzasi traffic.csv -h 24\n"
-     "kizzasi forecast plant.kizzasi plant.csv -h 1d --plan weather.csv --limit 'power <= 500' --report forecast.html",
+     "kizzasi forecast plant.kizzasi plant.csv -h 1d --future weather.csv --limit 'level <= 5' --report forecast.html",
      forecast},
     {"stream", "A pipe: frames in, predictions out, one line each, as they come.",
-     "tail -f sensor.csv | kizzasi stream sensor.kizzasi\nkizzasi stream robot.kizzasi --limits joints.toml --strict < frames.jsonl",
+     "tail -f sensor.csv | kizzasi stream sensor.kizzasi\nkizzasi stream plant.kizzasi --future weather.csv --limits limits.toml --strict "
+     "< frames.jsonl",
      stream},
     {"detect", "Finds unusual stretches of a recording by what a model predicted, at a wanted rate of false alarms.",
      "kizzasi detect pump.kizzasi pump.csv --false-alarms 1/7d --report events.html\n"

@@ -86,7 +86,8 @@ void print_report(const Verification& report, const Context& context) {
 Result<int> verify(Options& options, const Context& context) {
   std::string checkpoint, reference, asked;
   options.positional("CASE.safetensors", checkpoint, "The published checkpoint.");
-  options.option("--against FILE", reference, "Reference tensors: input, output, states, gradients (CASE.io.safetensors).");
+  options.option("--against FILE", reference,
+                 "Reference tensors: input, output, states, gradients (CASE.io.safetensors); has to be given.");
   options.option("--config FILE", asked, "The published configuration; default: CASE.json or config.json beside the checkpoint.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;

@@ -238,6 +238,18 @@ def check_verbs(program, folder):
         for option in re.findall(r"\s(--?[a-z][a-z-]*)", " ".join(line.partition("kizzasi")[2] for line in examples)):
             if not re.search(rf"(^|[\s,]){re.escape(option)}\b", done.stdout.partition("Examples:")[0]):
                 yield f"kizzasi {verb} --help: an example uses {option}, which it does not explain"
+        known = re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", done.stdout.partition("Examples:")[0], re.MULTILINE)
+        if len(known) < 6:
+            yield f"kizzasi {verb} --help explains only {known}"
+        for option in known:
+            if len(option) < 8:
+                continue
+            typo = option[:4] + option[5] + option[4] + option[6:]
+            if typo in known or typo == option:
+                continue
+            told = run(program, [verb, typo, "1"], folder).stderr
+            if "Did you mean '--" not in told or told.count("\n") != 1:
+                yield f"kizzasi {verb} {typo}: no suggestion in {told!r}"
         if run(program, ["help", verb], folder).stdout != done.stdout:
             yield f"kizzasi help {verb} is not what {verb} --help says"
         yield from check_case(program, [verb, "--no-such-option"], 2, ["--no-such-option"], folder)
