@@ -211,6 +211,9 @@ Result<int> detect(Options& options, const Context& context) {
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
 
+  const auto range = range_of(wishes.calibrate);
+  if (!range) return fail(range.error());
+  if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
   for (const std::string* path : {&wishes.scores, &wishes.report}) {
     if (path->empty()) continue;
     if (auto good = io::check_writable(*path); !good) return fail(good.error());
@@ -218,15 +221,12 @@ Result<int> detect(Options& options, const Context& context) {
   auto predictor = Predictor::load(wishes.model);
   if (!predictor) return fail(predictor.error());
   const Schema& schema = (*predictor)->schema();
-  const auto range = range_of(wishes.calibrate);
   const auto rate = rate_of(wishes.false_alarms, schema.step_ns);
   const auto merge = parse_steps(wishes.merge, schema.step_ns, "--merge", 0);
   const auto keep_out = parse_steps(wishes.keep_out, schema.step_ns, "--keep-out", 0);
-  if (!range) return fail(range.error());
   if (!rate) return fail(rate.error());
   if (!merge) return fail(merge.error());
   if (!keep_out) return fail(keep_out.error());
-  if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
   const auto read = [&](const std::string& path) -> Result<Series> {
     auto all = load_series(path, wishes.load, context);
     if (!all) return fail(all.error());

@@ -24,7 +24,7 @@ struct LoadOptions {
 // Reads and prepares; what was filled, dropped or set aside is remarked.
 Result<std::vector<Series>> load_series(const std::string& file, const LoadOptions& options, const Context& context);
 
-// Constraints of --limit TEXT (repeated) and --limits FILE.
+// Constraints of --limit TEXT (repeated) and --limits FILE; where a model is at hand they apply beside those in its file.
 struct LimitOptions {
   std::vector<std::string> texts;
   std::string file;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/cli/constraint_source.h"
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/io/recording.h"
 #include "kizzasi/signal/duration.h"
@@ -15,8 +14,7 @@
 namespace kizzasi::cli {
 
 void ModelUse::declare(Options& options) {
-  options.option("--limits FILE", limits, "A constraint file (TOML, YAML or JSON) whose constraints apply beside the model's own.");
-  options.option("--limit TEXT", limit, "One more constraint, such as \"0 <= speed <= 20\"; may be repeated.");
+  limits.declare(options);
   options.flag("--without-limits", without_limits, "Leaves out the constraints in the model file.");
   options.flag("--uncalibrated", uncalibrated, "Intervals as the model gives them, without the calibration in its file.");
   options.option("--decimals N", decimals,
@@ -31,7 +29,7 @@ Result<std::vector<double>> parse_levels(const std::string& text, std::string_vi
     const std::size_t end = std::min(text.find(',', begin), text.size());
     double level = 0;
     const auto [rest, fault] = std::from_chars(text.data() + begin, text.data() + end, level);
-    if (fault != std::errc{} || rest != text.data() + end) {
+    if (fault != std::errc{} || rest != text.data() + end || !(level > 0 && level < 1)) {
       return fail({Fault::kBadUse, fmt::format("'{}' is no level", text.substr(begin, end - begin)), std::string(where),
                    "numbers above 0 and below 1 with commas between them", "For example 0.1,0.5,0.9."});
     }
@@ -43,7 +41,7 @@ Result<std::vector<double>> parse_levels(const std::string& text, std::string_vi
 
 Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, const ModelUse& use, bool adapt) {
   PredictorOptions options;
-  auto limits = read_constraint_source(use.limits, use.limit);
+  auto limits = load_limits(use.limits);
   if (!limits) return fail(limits.error());
   auto levels = parse_levels(use.levels, "--levels");
   if (!levels) return fail(levels.error());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/cli/load.h"
 #include "apps/cli/options.h"
 #include "kizzasi/engine/predictor.h"
 #include "kizzasi/io/csv_options.h"
@@ -16,9 +17,8 @@ namespace kizzasi::cli {
 
 // Options that forecast, stream and their like take.
 struct ModelUse {
-  std::string limits;              // a constraint file
-  std::vector<std::string> limit;  // single constraints
-  bool without_limits = false;     // leave out those in the model file
+  LimitOptions limits;
+  bool without_limits = false;  // leave out those in the model file
   bool uncalibrated = false;
   std::int64_t decimals = -1;
   std::int64_t max_gap = 64;  // of a stream; see PredictorOptions

@@ -75,11 +75,10 @@ void complete(const Options& options, const std::vector<Series>& series, double 
   std::size_t rows = 0;
   for (const Series& one : series) rows = std::max(rows, one.rows());
   const auto training = static_cast<std::int64_t>(train_share * static_cast<double>(rows));
-  if (const std::int64_t most = std::max<std::int64_t>(training - model.horizon, 1); model.context > most && !options.given("context")) {
-    model.context = most;
-  }
-  if (!options.given("recent"))
-    model.recent = std::clamp<std::int64_t>(model.recent, 0, std::max<std::int64_t>(training - model.horizon, 0));
+  // A look-back that nobody asked for leaves most of the training part to windows.
+  const std::int64_t fitting = std::max<std::int64_t>((training - model.horizon) / 4, 1);
+  if (!options.given("context")) model.context = std::min(model.context, fitting);
+  if (!options.given("recent")) model.recent = std::min(model.recent, fitting);
   if (model.season > 0 && !options.given("seasons")) model.seasons = std::clamp<std::int64_t>(training / 3 / model.season, 1, 7);
   if (model.windowed && !options.given("recent")) {
     // Where the same slots of past seasons are known, the linear part reads them alone; the backbone reads the recent past.

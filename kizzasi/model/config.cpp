@@ -76,8 +76,7 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit.field({"recent", "Frames of the recent past that the short-cut sees.", 0, 65536}, recent);
   visit.field({"season", "Frames a season; 0 means none.", 0, 1 << 24}, season);
   visit.field({"seasons", "How many of the last seasons' same slots the short-cut and the decoder see.", 0, 1024}, seasons);
-  visit.field({"intercept", "Whether the short-cut has a constant term; without it a drift of the training rows is not carried on."},
-              intercept);
+  visit.field({"intercept", "A constant term in the short-cut; without it a drift of the training rows is not carried on."}, intercept);
   visit.field({"d_decoder", "Width of the decoder that joins backbone, slots and known future.", 1, 65536}, d_decoder);
   visit.field({"parameter_cap", "The largest number of weights that a model may have.", 1, 1e15}, parameter_cap);
 }

@@ -128,7 +128,7 @@ def test_sizes_that_the_rows_cannot_hold_are_refused_at_once():
             assert all(word in err for word in told) and err.count("\n") == 1, (words, err)
     pathlib.Path("short.csv").write_text(recording(60))
     _, err = train("short.csv", "-o", "short.kz", "--targets", "x", "--preset", "forecast", "--horizon", "2", "--steps", "2")
-    assert "context 40" in err, "a look-back that nobody asked for is made to fit, and said: " + err
+    assert "context 10" in err, "a look-back that nobody asked for is made to fit, and said: " + err
     assert not pathlib.Path("none.kz").exists() and not pathlib.Path("none.kz.checkpoint").exists()
 
 

@@ -256,6 +256,99 @@ def check_verbs(program, folder):
         yield from check_case(program, [verb, "--json", "--threads", "many"], 2, ["--threads"], folder)
 
 
+def nonsense(kind, help_text):
+    """Values that an option cannot have, told by its value's name and what its help allows."""
+    bad = [""]
+    if kind in ("N", "X"):
+        bad += ["xyzzy", "nan", "inf", "1,,2"]
+    if kind == "N":
+        bad += ["1.5"]
+    if "(one of " in help_text:
+        bad += ["xyzzy"]
+    span = re.search(r"\((-?[\d.e+-]+) to (-?[\d.e+-]+)\)", help_text)
+    if span and kind in ("N", "X", "A,B,..."):
+        low, high = map(float, span.groups())
+        bad += [f"{low - 1:.0f}"] + ([f"{2 * high:.0f}"] if high < 1e300 else [])
+    return bad
+
+
+# Values of options whose help names no kind of value.
+MORE = {
+    "--horizon": ["0", "-1", "soon", "nan", "1e99h", "1.5"],
+    "--stride": ["0", "-1", "often"],
+    "--split": ["half", "0,10", "70", "70,40", "nan,10", "70,10,5"],
+    "--budget": ["0s", "soon", "5", "-1s", "nan"],
+    "--false-alarms": ["0", "1", "-0.1", "nan", "often", "1/0", "1/soon"],
+    "--calibrate": ["80,70", "0", "a,b", "70,101", "-5,50"],
+    "--keep-out": ["-1", "long", "1e99"],
+    "--merge": ["-1", "long"],
+    "--least": ["0", "-1"],
+    "--levels": ["x", "0.1,,0.5", "nan", "0.5,x"],
+    "--decimals": ["-2", "23"],
+    "--max-gap": ["-1"],
+    "--lookback": ["-1"],
+    "--samples": ["-1"],
+    "--temperature": ["-1"],
+    "--lambda": ["-1"],
+    "--seconds": ["0", "-1"],
+    "--effort": ["0", "-1", "1000"],
+    "--act": ["xyzzy"],
+    "--preset": ["xyzzy"],
+    "--size": ["xyzzy"],
+    "--format": ["xyzzy"],
+    "--zone": ["Mars/Base"],
+    "--step": ["often", "0s", "-1s", "nan"],
+    "--delimiter": ["xx"],
+    "--time-column": ["zeit", "99"],
+    "--id-column": ["zeit", "99"],
+    "--sentinels": ["x", "inf", "nan", "1,,2"],
+    "--targets": ["zeit"],
+    "--observed": ["zeit"],
+    "--drop": ["zeit"],
+    "--known-future": ["zeit"],
+    "--methods": ["xyzzy"],
+}
+USUAL = {
+    "check": ["long.csv"],
+    "train": ["long.csv", "-o", "m.kz", "--steps", "1"],
+    "backtest": ["long.csv"],
+    "forecast": ["none.kz", "long.csv"],
+    "stream": ["none.kz"],
+    "detect": ["none.kz", "long.csv"],
+    "constraints": ["--limit", "x >= 0"],
+    "inspect": ["none.kz"],
+    "verify": ["none.safetensors"],
+    "bench": ["--seconds", "0.01"],
+    "demo": ["--data", "nowhere"],
+}
+
+
+def check_values(program, folder):
+    """Each option of each verb with values that it cannot have: code 2, one line that names the option, nothing printed or left."""
+    tried = 0
+    for verb, usual in USUAL.items():
+        page = run(program, [verb, "--help"], folder).stdout.partition("Examples:")[0]
+        for entry in re.split(r"\n  (?=-)", page)[1:]:
+            text = " ".join(entry.split())
+            found = re.match(r"(?:-\w, )?(?:(--[\w-]+), )?(--[\w-]+) (N|X|H|[A-Z][A-Z,.]+|\"[A-Z]+\") ", text)
+            if found is None:
+                continue  # a flag: its help follows its name
+            other, option, kind = found.groups()
+            words = [word for i, word in enumerate(usual) if option not in (word, usual[i - 1])]
+            # What depends on a model or a recording is refused only once that is read.
+            late = verb in ("forecast", "stream", "detect") and option in (
+                "--horizon", "--keep-out", "--merge", "--false-alarms", "--step", "--delimiter", "--time-column", "--id-column", "--zone",
+                "--targets", "--observed", "--drop", "--known-future")
+            for value in nonsense(kind, text) + ([] if late else MORE.get(option, [])):
+                tried += 1
+                done = run(program, [verb, *words, f"{option}={value}"], folder)
+                if done.returncode != 2 or done.stdout or done.stderr.count("\n") != 1 or not any(w in done.stderr for w in (option, other or option, repr(value))):
+                    yield f"kizzasi {verb} {option}={value}: code {done.returncode}, {done.stdout[:60]!r}, {done.stderr[:200]!r}"
+    if tried < 700:
+        yield f"only {tried} values were tried"
+    print(f"{tried} values that options cannot have")
+
+
 def check_outlets(program, folder):
     """A full disk is told, a reader that goes away is not."""
     with open("/dev/full", "w") as full:
@@ -280,6 +373,10 @@ def main():
         for arguments, code, words in CASES:
             problems += check_case(program, arguments, code, words, folder)
         problems += check_verbs(program, folder)
+        before = folder_state(folder)
+        problems += check_values(program, folder)
+        if folder_state(folder) != before:
+            problems.append("values that options cannot have left a file")
         problems += check_outlets(program, folder)
     if problems:
         sys.exit("\n".join(problems))
