@@ -298,7 +298,12 @@ Result<int> train(Options& options, const Context& context) {
   } else {
     remark(context, fmt::format("No comparison with the baselines: {}", compared.error().text()));
   }
-  if (auto written = write_model_file(request.output, learned->file); !written) return fail(written.error());
+  if (auto written = write_model_file(request.output, learned->file); !written) {
+    Error error = written.error();
+    error.hint += fmt::format("{}What was learned lies in {}: --resume with a place that can be written goes on from it.",
+                              error.hint.empty() ? "" : " ", request.checkpoint);
+    return fail(std::move(error));
+  }
 
   if (context.json) {
     print_json(answer(request, *learned, comparison));

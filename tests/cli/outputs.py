@@ -95,6 +95,27 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
 
+def test_a_training_whose_model_finds_no_room_can_go_on(folder):
+    """The checkpoint was written, the model cannot be: the message says where what was learned lies, and --resume makes the model of it."""
+    done = run([*TRAIN, "-o", "early.kz"], folder)
+    assert done.returncode == 0, done.stderr
+    place = folder / "late"
+    place.mkdir()
+    if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], capture_output=True).returncode != 0:
+        return
+    try:
+        done = run([*TRAIN, "-o", "late/m.kz", "--checkpoint", "late.checkpoint"], folder)
+        if done.returncode != 1 or "late/m.kz" not in done.stderr or "--resume" not in done.stderr or "late.checkpoint" not in done.stderr:
+            problems.append(f"a model without room: code {done.returncode}, {done.stderr!r}")
+        if list(place.iterdir()):
+            problems.append(f"a model without room: left {list(place.iterdir())}")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    done = run([*TRAIN, "-o", "late.kz", "--checkpoint", "late.checkpoint", "--resume"], folder)
+    if done.returncode != 0 or (folder / "late.kz").read_bytes() != (folder / "early.kz").read_bytes():
+        problems.append(f"resumed after a full disk: code {done.returncode}, {done.stderr!r}, or another file")
+
+
 def test_limit_on_the_size_of_files(folder):
     place = folder / "limited"
     place.mkdir()
