@@ -113,8 +113,8 @@ Result<ModelConfig> configuration(const Options& options, const Request& request
   return base;
 }
 
-// The least that a step must hold at once: inputs, and what each layer keeps for its gradient. More than the machine has is refused here,
-// where the reason can be told; what lies below may still be too much.
+// About what a step must hold at once: inputs, and what each layer keeps for its gradient (numbers a vector as measured, rounded down).
+// More than the machine has is refused here, where the reason can be told.
 Result<void> check_memory(const ModelConfig& model, const TrainConfig& training, const std::vector<Series>& series) {
   const SignalShape shape(model, channel_counts(series[0].schema));
   if (!shape.has_backbone) return {};
@@ -122,8 +122,8 @@ Result<void> check_memory(const ModelConfig& model, const TrainConfig& training,
   std::size_t rows = 0;  // a context longer than the recording is refused by `learn`, in those words
   for (const Series& one : series) rows = std::max(rows, one.rows());
   const double vectors = number(training.batch) * static_cast<double>(std::min(shape.rows(), rows));
-  const double a_vector = static_cast<double>(shape.vector()) +
-                          number(model.backbone.n_layers) * (2 * number(model.backbone.d_model) + 6 * number(model.backbone.inner()));
+  const double a_layer = model.backbone.architecture == "s4d" ? 28 * number(model.backbone.d_model) : 36 * number(model.backbone.inner());
+  const double a_vector = static_cast<double>(shape.vector()) + number(model.backbone.n_layers) * a_layer;
   const double least = vectors * a_vector * sizeof(float);
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (least <= memory) return {};

@@ -126,6 +126,9 @@ def test_sizes_that_the_rows_cannot_hold_are_refused_at_once():
         for threads in ([], ["--threads", "1"]):
             _, err = train("d.csv", "-o", "none.kz", *short, *words, *threads, code=2 if "--patch" in words else 1, memory=tight)
             assert all(word in err for word in told) and err.count("\n") == 1, (words, err)
+    # What no machine can hold.
+    _, err = train("d.csv", "-o", "none.kz", *short, "--context", "400", "--batch", "65536", "--d-model", "1024", "--n-layers", "8", code=1, memory=tight)
+    assert "GB" in err and "--batch" in err and err.count("\n") == 1, err
     pathlib.Path("short.csv").write_text(recording(60))
     _, err = train("short.csv", "-o", "short.kz", "--targets", "x", "--preset", "forecast", "--horizon", "2", "--steps", "2")
     assert "context 10" in err, "a look-back that nobody asked for is made to fit, and said: " + err
