@@ -168,6 +168,11 @@ bool read(std::string_view text, std::vector<T>& values) {
   return true;
 }
 
+Error no_such_field(std::string_view name, std::string_view where, const std::vector<std::string>& names) {
+  return Error{Fault::kBadUse, fmt::format("there is no field '{}'", name), std::string(where),
+               fmt::format("one of {}", fmt::join(names, ", ")), did_you_mean(name, names)};
+}
+
 struct Assign : Each<Assign> {
   std::string_view name, text, where;
   bool found = false;
@@ -216,10 +221,17 @@ Result<void> apply(void* config, Walk walk, const Json& values, std::string_view
   if (visit.error) return fail(*visit.error);
   for (const auto& [key, value] : values.members()) {
     if (std::find(visit.names.begin(), visit.names.end(), key) != visit.names.end()) continue;
-    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", key), std::string(where),
-                 fmt::format("one of {}", fmt::join(visit.names, ", ")), did_you_mean(key, visit.names)});
+    return fail(no_such_field(key, where, visit.names));
   }
   return check(config, walk, where);
+}
+
+Result<Json> value(void* config, Walk walk, std::string_view name, std::string_view where) {
+  const Json all = to_json(config, walk);
+  if (const Json* found = all.find(name)) return *found;
+  std::vector<std::string> names;
+  for (const auto& [key, each] : all.members()) names.push_back(key);
+  return fail(no_such_field(name, where, names));
 }
 
 Result<void> assign(void* config, Walk walk, std::string_view name, std::string_view text, std::string_view where) {
@@ -229,10 +241,7 @@ Result<void> assign(void* config, Walk walk, std::string_view name, std::string_
   visit.where = where;
   walk(config, visit);
   if (visit.error) return fail(*visit.error);
-  if (!visit.found) {
-    return fail({Fault::kBadUse, fmt::format("there is no field '{}'", name), std::string(where),
-                 fmt::format("one of {}", fmt::join(visit.names, ", ")), did_you_mean(name, visit.names)});
-  }
+  if (!visit.found) return fail(no_such_field(name, where, visit.names));
   return check(config, walk, where);
 }
 

@@ -54,6 +54,7 @@ std::vector<FieldDoc> describe(void* config, Walk);
 Result<void> check(void* config, Walk, std::string_view where);
 Result<void> apply(void* config, Walk, const Json& values, std::string_view where);
 Result<void> assign(void* config, Walk, std::string_view name, std::string_view text, std::string_view where);
+Result<Json> value(void* config, Walk, std::string_view name, std::string_view where);
 template <Declared C>
 void walk(void* config, FieldVisitor& visit) {
   static_cast<C*>(config)->fields(visit);
@@ -94,5 +95,39 @@ Result<void> assign_field(C& config, std::string_view name, std::string_view tex
   config = changed;
   return {};
 }
+
+// The value of one field by its name; an unknown name is an error that names the nearest.
+template <Declared C>
+Result<Json> field_value(C config, std::string_view name, std::string_view where = "") {
+  return detail::value(&config, &detail::walk<C>, name, where);
+}
+
+// A configuration put together by name:
+//   const Result<ModelConfig> config = Builder<ModelConfig>().set("architecture", "mamba").set("d_model", 64).build();
+// The last of two settings of a field counts. What cannot be is one error at the end, never an abort.
+template <Declared C>
+class Builder {
+ public:
+  explicit Builder(C start = {}) : start_(std::move(start)), values_(Json::object()) {}
+
+  Builder& set(std::string_view name, Json value) {
+    values_[std::string(name)] = std::move(value);
+    return *this;
+  }
+  // Names, kinds, ranges and, where C has a check of its own, what must fit together.
+  Result<C> build(std::string_view where = "configuration") const {
+    C config = start_;
+    if (auto applied = apply_fields(config, values_, where); !applied) return fail(applied.error());
+    if (auto checked = check_fields(config, where); !checked) return fail(checked.error());
+    if constexpr (requires { config.check(where); }) {
+      if (auto checked = config.check(where); !checked) return fail(checked.error());
+    }
+    return config;
+  }
+
+ private:
+  C start_;
+  Json values_;
+};
 
 }  // namespace kizzasi

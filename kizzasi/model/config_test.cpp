@@ -42,6 +42,30 @@ TEST(ModelConfig, PresetsAreThoseOfTheManual) {
   EXPECT_EQ(preset("audoi").error().hint, "Did you mean 'audio'?");
 }
 
+// What the builder takes by name is what stands in the configuration, and every value reads back by the same name.
+TEST(ModelConfig, ABuilderTakesEveryFieldByItsNameAndEveryFieldReadsBack) {
+  const auto config = Builder<ModelConfig>(preset("sensor")->config).set("horizon", 12).set("parts", "shortcut").set("horizon", 24).build();
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_EQ(config->horizon, 24);
+  EXPECT_EQ(config->parts, "shortcut");
+  EXPECT_EQ(config->backbone.d_model, 64);
+  const Json all = to_json(*config);
+  Builder<ModelConfig> again;
+  for (const auto& [name, value] : all.members()) {
+    EXPECT_EQ(field_value(*config, name)->dump(), value.dump()) << name;
+    again.set(name, value);
+  }
+  EXPECT_EQ(*again.build(), *config);
+
+  const auto unknown = Builder<ModelConfig>().set("horizn", 3).build("m");
+  EXPECT_EQ(unknown.error().what, "there is no field 'horizn'");
+  EXPECT_EQ(unknown.error().hint, "Did you mean 'horizon'?");
+  EXPECT_EQ(field_value(ModelConfig{}, "horizn").error().hint, "Did you mean 'horizon'?");
+  EXPECT_EQ(Builder<ModelConfig>().set("horizon", "soon").build("m").error().what, "\"soon\" is no whole number");
+  EXPECT_EQ(Builder<ModelConfig>().set("horizon", 0).build("m").error().where, "m: field 'horizon'");
+  EXPECT_FALSE(Builder<ModelConfig>().set("d_model", 30).set("head_dim", 7).build());  // each in its range, together not
+}
+
 TEST(ModelConfig, EveryArchitectureHasEverySize) {
   for (const Architecture& architecture : architectures()) {
     std::size_t before = 0;
