@@ -373,7 +373,7 @@ Result<int> demo(Options& options, const Context& context) {
   std::string page = fmt::format(
       "# Quality\n\nWritten by `kizzasi demo --markdown docs/quality.md --seed {}`. Every recording: the first 70 % train, the next 10 % "
       "choose the "
-      "weights and calibrate\nthe intervals, the last 20 % judge. Errors in the units of the channels; CRPS from 13 quantiles; the simple "
+      "weights and calibrate\nthe intervals, the last 20 % judge. Errors in the units of the channels; CRPS from 15 quantiles; the simple "
       "methods have "
       "split-conformal\nintervals, ours adapt from forecast to forecast to what came of the earlier ones. Limits hold for every value of "
       "ours by "
