@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kizzasi/autograd/add_rows.h"
 #include "kizzasi/autograd/gradient_sink.h"
 #include "kizzasi/autograd/scans.h"
 #include "kizzasi/kernels/conv1d.h"
@@ -57,13 +58,14 @@ Var<float> conv1d(Var<float> x, Var<float> w, Var<float> bias) {
     const std::span<float> gx = gradient_sink(on, x, no_x), gw = gradient_sink(on, w, no_w), gw_turned = on.mutable_value(spare);
     const std::span<float> gbias = biased ? gradient_sink(on, bias, no_bias) : std::span<float>();
     const float* gy = on.grad(id).data();
-    std::fill(gw_turned.begin(), gw_turned.end(), 0.0f);
-    for (std::size_t i = 0; i < s.batch; ++i) {
-      kernels::conv1d_backward(on.value(turned), s.taps, rows(on.value(x.id).data(), i), rows(gy, i), rows(gx.data(), i), gw_turned, gbias);
+    for (std::size_t i = 0; i < s.batch; ++i) {  // each sequence summed by itself, so that many of them cost no digits
+      std::fill(gw_turned.begin(), gw_turned.end(), 0.0f);
+      kernels::conv1d_backward(on.value(turned), s.taps, rows(on.value(x.id).data(), i), rows(gy, i), rows(gx.data(), i), gw_turned, {});
+      for (std::size_t e = 0; e < s.channels; ++e) {
+        for (std::size_t j = 0; j < s.taps; ++j) gw[e * s.taps + j] += gw_turned[j * s.channels + e];
+      }
     }
-    for (std::size_t e = 0; e < s.channels; ++e) {
-      for (std::size_t j = 0; j < s.taps; ++j) gw[e * s.taps + j] += gw_turned[j * s.channels + e];
-    }
+    add_rows(s.batch * s.time, gbias, [=](std::size_t row, std::size_t e) { return gy[row * s.channels + e]; });
   });
   const std::span<float> w_turned = tape.mutable_value(turned), window = tape.mutable_value(spare);
   for (std::size_t e = 0; e < s.channels; ++e) {

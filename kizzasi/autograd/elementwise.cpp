@@ -2,6 +2,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "kizzasi/autograd/add_rows.h"
 #include "kizzasi/autograd/ops.h"
 
 namespace kizzasi::autograd {
@@ -38,10 +39,8 @@ Var<T> binary(Var<T> a, Var<T> b, F f, Da da, Db db) {
         for (std::size_t j = 0; j < period; ++j) d[j] = (to.first ? T{0} : d[j]) + g[begin + j] * da(av[begin + j], bv[j]);
       }
       if (!tape.wants_gradient(b)) return;
-      T* d = tape.grad(b).data();
-      for (std::size_t begin = 0; begin < count; begin += period) {
-        for (std::size_t j = 0; j < period; ++j) d[j] += g[begin + j] * db(av[begin + j], bv[j]);
-      }
+      add_rows(count / period, tape.grad(b),
+               [=](std::size_t row, std::size_t j) { return g[row * period + j] * db(av[row * period + j], bv[j]); });
     }
   });
   T* out = a.tape->mutable_value(y.id).data();

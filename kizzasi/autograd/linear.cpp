@@ -1,5 +1,6 @@
 #include <cassert>
 
+#include "kizzasi/autograd/add_rows.h"
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/kernels/gemm.h"
 
@@ -47,10 +48,7 @@ Var<T> linear(Var<T> x, Var<T> w, Var<T> bias) {
       product(Transpose::kYes, g, rows, outputs, Transpose::kNo, tape.value(x).data(), rows, depth, to.grad.data(), !to.first);
     }
     if (bias.tape != nullptr && tape.wants_gradient(bias.id)) {
-      const std::span<T> to = tape.grad(bias.id);
-      for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t o = 0; o < outputs; ++o) to[o] += g[r * outputs + o];
-      }
+      add_rows(rows, tape.grad(bias.id), [=](std::size_t r, std::size_t o) { return g[r * outputs + o]; });
     }
   };
   const Var<T> y = x.tape->record(dims, {x, w, bias}, adjoint);

@@ -94,16 +94,16 @@ Var<float> selective_scan(Var<float> x, Var<float> delta, Var<float> a, Var<floa
     for (std::size_t i = 0; i < 6; ++i) g[i] = gradient_sink(on, inputs[i], unwanted[i]).data();
     const float* gy = on.grad(id).data();
     const std::span<float> ga = on.mutable_value(scratch).first(size), rest = on.mutable_value(scratch).subspan(size);
-    std::fill(ga.begin(), ga.end(), 0.0f);
-    for (std::size_t i = 0; i < s.batch; ++i) {
+    for (std::size_t i = 0; i < s.batch; ++i) {  // each sequence summed by itself, so that many of them cost no digits
+      std::fill(ga.begin(), ga.end(), 0.0f);
       const kernels::SelectiveScanGradients out{
           rows(g[0], i, s.channels), rows(g[1], i, s.channels), rows(g[3], i, s.states), rows(g[4], i, s.states), ga, {g[5], s.channels}};
       kernels::selective_scan_backward(scan(on), rows(on.value(x.id).data(), i, s.channels), rows(on.value(delta.id).data(), i, s.channels),
                                        rows(on.value(b.id).data(), i, s.states), rows(on.value(c.id).data(), i, s.states),
                                        on.value(kept).subspan(i * kept_size, kept_size), rows(gy, i, s.channels), out, rest);
-    }
-    for (std::size_t e = 0; e < s.channels; ++e) {
-      for (std::size_t n = 0; n < s.states; ++n) g[2][e * s.states + n] += ga[n * s.channels + e];
+      for (std::size_t e = 0; e < s.channels; ++e) {
+        for (std::size_t n = 0; n < s.states; ++n) g[2][e * s.states + n] += ga[n * s.channels + e];
+      }
     }
   });
   const std::span<float> a_turned = tape.mutable_value(turned);

@@ -42,8 +42,8 @@ HWY_INLINE void column(D d, const DiagonalChunk& k, std::size_t e) {
     const std::size_t from = n * channels + e, to = n * kSlot;
     std::copy_n(k.s.a.data() + from, width, k.a + to);
     std::copy_n(k.s.c.data() + from, width, k.c + to);
-    std::copy_n(k.out.a.data() + from, width, k.ga + to);
-    std::copy_n(k.out.c.data() + from, width, k.gc + to);
+    std::fill_n(k.ga + to, width, 0.0f);  // each chunk summed by itself: over many rows one running sum would lose digits
+    std::fill_n(k.gc + to, width, 0.0f);
     std::copy_n(k.carry + from, width, k.g + to);
     std::copy_n(k.before + from, width, k.h + to);
     hwy::Prefetch(k.before + from + kSlot);  // of the next channels: rows stand too far apart for the processor to guess
@@ -63,7 +63,7 @@ HWY_INLINE void column(D d, const DiagonalChunk& k, std::size_t e) {
       hn::Store(hn::MulAdd(a_im, h_re, hn::Mul(a_re, h_im)), d, after + im);
     }
   }
-  auto gd = hn::LoadU(d, k.out.d.data() + e);
+  auto gd = hn::Zero(d);
   const auto skip = hn::LoadU(d, k.s.d.data() + e);
   for (std::size_t t = k.x.rows; t-- > 0;) {
     const float* HWY_RESTRICT before = k.h + t * 2 * plane;
@@ -90,10 +90,11 @@ HWY_INLINE void column(D d, const DiagonalChunk& k, std::size_t e) {
     hn::StoreU(hn::Add(hn::LoadU(d, to), gx), d, to);
     gd = hn::MulAdd(gy, hn::LoadU(d, k.x.data + t * k.x.stride + e), gd);
   }
-  hn::StoreU(gd, d, k.out.d.data() + e);
+  hn::StoreU(hn::Add(hn::LoadU(d, k.out.d.data() + e), gd), d, k.out.d.data() + e);
   for (std::size_t n = 0; n < 2 * states; ++n) {
-    std::copy_n(k.ga + n * kSlot, width, k.out.a.data() + n * channels + e);
-    std::copy_n(k.gc + n * kSlot, width, k.out.c.data() + n * channels + e);
+    float *ga = k.out.a.data() + n * channels + e, *gc = k.out.c.data() + n * channels + e;
+    hn::StoreU(hn::Add(hn::LoadU(d, ga), hn::Load(d, k.ga + n * kSlot)), d, ga);
+    hn::StoreU(hn::Add(hn::LoadU(d, gc), hn::Load(d, k.gc + n * kSlot)), d, gc);
     std::copy_n(k.g + n * kSlot, width, k.carry + n * channels + e);
   }
 }

@@ -46,7 +46,7 @@ HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
   const std::size_t width = hn::Lanes(d), channels = k.s.channels, states = k.s.states, line = states * kSlot;
   for (std::size_t n = 0; n < states; ++n) {
     std::copy_n(k.s.a.data() + n * channels + e, width, k.a + n * kSlot);
-    std::copy_n(k.out.a.data() + n * channels + e, width, k.ga + n * kSlot);
+    std::fill_n(k.ga + n * kSlot, width, 0.0f);  // each chunk summed by itself: over many rows one running sum would lose digits
     std::copy_n(k.carry + n * channels + e, width, k.g + n * kSlot);
     std::copy_n(k.before + n * channels + e, width, k.h + n * kSlot);
     hwy::Prefetch(k.before + n * channels + e + kSlot);
@@ -72,7 +72,7 @@ HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
       hn::Store(hn::MulAdd(decay, hn::Load(d, before + n * kSlot), hn::Mul(input, hn::Set(d, b[n]))), d, after + n * kSlot);
     }
   }
-  auto gd = hn::LoadU(d, k.out.d.data() + e);
+  auto gd = hn::Zero(d);
   const auto skip = hn::LoadU(d, k.s.d.data() + e);
   for (std::size_t t = k.x.rows; t-- > 0;) {
     const float* HWY_RESTRICT b = k.b.data + t * k.b.stride;
@@ -105,9 +105,10 @@ HWY_INLINE void column(D d, const ChunkBackward& k, std::size_t e) {
     hn::StoreU(hn::Add(hn::LoadU(d, gdelta), hn::MulAdd(x, from_input, from_decay)), d, gdelta);
     gd = hn::MulAdd(gy, x, gd);
   }
-  hn::StoreU(gd, d, k.out.d.data() + e);
+  hn::StoreU(hn::Add(hn::LoadU(d, k.out.d.data() + e), gd), d, k.out.d.data() + e);
   for (std::size_t n = 0; n < states; ++n) {
-    std::copy_n(k.ga + n * kSlot, width, k.out.a.data() + n * channels + e);
+    float* to = k.out.a.data() + n * channels + e;
+    hn::StoreU(hn::Add(hn::LoadU(d, to), hn::Load(d, k.ga + n * kSlot)), d, to);
     std::copy_n(k.g + n * kSlot, width, k.carry + n * channels + e);
   }
 }

@@ -27,7 +27,7 @@ struct Buffers {
   float *c_in, *b_out;    // (q, N): C, B as the state before and after the chunk sees them
   float *gm, *gscores;    // (q, q)
   float *gc_in, *gb_out;  // (q, N)
-  float *gdecay, *step;   // (q)
+  float *passing, *step;  // (q)
   float* carry;           // (heads, N, P): the gradient of the state after the chunk
 };
 
@@ -37,7 +37,7 @@ Buffers buffers(const ChunkedSsd& s, float* free) {
   Buffers k;
   k.scores = take(square), k.l = take(square), k.m = take(square), k.gm = take(square), k.gscores = take(square);
   k.c_in = take(tall), k.b_out = take(tall), k.gc_in = take(tall), k.gb_out = take(tall);
-  k.from_start = take(s.chunk), k.gdecay = take(s.chunk), k.step = take(s.chunk);
+  k.from_start = take(s.chunk), k.passing = take(s.chunk), k.step = take(s.chunk);
   k.carry = take(s.state_size());
   return k;
 }
@@ -80,33 +80,34 @@ void weigh(const ChunkedSsd& s, const Rows& r, std::size_t head, const Buffers& 
 
 const float* skip_of(const ChunkedSsd& s, std::size_t head) { return s.d.data() + (s.wide_skip ? head * s.head_dim : head); }
 
-// k.gdecay[t]: the gradient with respect to delta[t] a, which stands in every decay that passes from before row t to t or later.
+// The gradients of delta and a through the decays. delta[t] a stands in every decay that passes from before row t to t or later. Sums of a
+// chunk are taken in double.
 void gather_decays(const ChunkedSsd& s, const Rows& r, std::size_t head, const float* before, const float* g_after, const Buffers& k,
-                   MatrixSpan gdelta) {
+                   MatrixSpan gdelta, float& ga) {
   const std::size_t q = r.count(), size = s.states * s.head_dim, group = head * s.groups / s.heads;
   const MatrixView b = of_group(s, r.b, group), c = of_group(s, r.c, group);
-  const float whole = k.from_start[q - 1] * sum_of_products(before, g_after, size);
-  float out_before = whole;  // what passes row t on its way to the state after the chunk
-  for (std::size_t t = 0; t < q; ++t) {
-    k.gdecay[t] = out_before;
-    const float to_end = k.l[(q - 1) * q + t] * sum_of_products(k.gb_out + t * s.states, b.row(t).data(), s.states);
-    gdelta.row(t)[head] += to_end;
-    out_before += to_end * k.step[t];
-  }
+  // Into row i: from the state before the chunk, then from rows 0, 1, ... as t passes them.
+  float* passing = k.passing;
   for (std::size_t i = 0; i < q; ++i) {
-    // into row i: from the state before the chunk, then from rows 0, 1, ... as t passes them
-    float passing = k.from_start[i] * sum_of_products(k.gc_in + i * s.states, c.row(i).data(), s.states);
-    const float *gm = k.gm + i * q, *m = k.m + i * q;
-    for (std::size_t t = 0; t <= i; ++t) {
-      k.gdecay[t] += passing;
-      passing += gm[t] * m[t];
+    passing[i] = k.from_start[i] * sum_of_products(k.gc_in + i * s.states, c.row(i).data(), s.states);
+  }
+  double after_chunk = k.from_start[q - 1] * sum_of_products(before, g_after, size);  // what passes row t on its way beyond the chunk
+  double of_a = 0;
+  for (std::size_t t = 0; t < q; ++t) {
+    double decay = after_chunk, within = 0;
+    for (std::size_t i = t; i < q; ++i) {
+      const std::size_t at = i * q + t;
+      const float pair = k.gm[at] * k.l[at] * k.scores[at];
+      decay += double{passing[i]};
+      within += double{pair};
+      passing[i] += pair * k.step[t];
     }
+    const float to_end = k.l[(q - 1) * q + t] * sum_of_products(k.gb_out + t * s.states, b.row(t).data(), s.states);
+    after_chunk += double{to_end} * double{k.step[t]};
+    gdelta.row(t)[head] += static_cast<float>(to_end + within + decay * double{s.a[head]});
+    of_a += decay * double{k.step[t]};
   }
-  for (std::size_t j = 0; j < q; ++j) {
-    float sum = k.gdecay[j] * s.a[head];
-    for (std::size_t i = j; i < q; ++i) sum += k.gm[i * q + j] * k.l[i * q + j] * k.scores[i * q + j];
-    gdelta.row(j)[head] += sum;
-  }
+  ga += static_cast<float>(of_a);
 }
 
 void chunk_backward(const ChunkedSsd& s, const Rows& r, const float* before, MatrixView gy, const SsdGradients& out, const Buffers& k) {
@@ -127,21 +128,22 @@ void chunk_backward(const ChunkedSsd& s, const Rows& r, const float* before, Mat
 
     const float* skip = skip_of(s, head);
     float* gskip = out.d.data() + (s.wide_skip ? head * s.head_dim : head);
+    double of_skip = 0;
     for (std::size_t i = 0; i < q; ++i) {
       for (std::size_t p = 0; p < s.head_dim; ++p) gx.row(i)[p] += skip[s.wide_skip ? p : 0] * g.row(i)[p];
       if (s.wide_skip) {
         for (std::size_t p = 0; p < s.head_dim; ++p) gskip[p] += g.row(i)[p] * x.row(i)[p];
       } else {
-        gskip[0] += dot(g.row(i), x.row(i));
+        of_skip += double{dot(g.row(i), x.row(i))};
       }
     }
+    if (!s.wide_skip) gskip[0] += static_cast<float>(of_skip);
     gemm(kYes, {k.m, q, q}, kNo, g, gx, true);
     gemm(kNo, {k.b_out, q, s.states}, kNo, g_state, gx, true);
     gemm(kNo, g, kYes, x, {k.gm, q, q}, false);
     gemm(kNo, g, kYes, state, {k.gc_in, q, s.states}, false);
     gemm(kNo, x, kYes, g_state, {k.gb_out, q, s.states}, false);
-    gather_decays(s, r, head, before + head * size, g_state.data, k, out.delta);
-    for (std::size_t t = 0; t < q; ++t) out.a[head] += k.gdecay[t] * k.step[t];
+    gather_decays(s, r, head, before + head * size, g_state.data, k, out.delta, out.a[head]);
     for (std::size_t i = 0; i < q; ++i) {
       const float to_end = k.l[(q - 1) * q + i] * k.step[i];
       for (std::size_t n = 0; n < s.states; ++n) {

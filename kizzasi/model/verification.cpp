@@ -57,15 +57,11 @@ double Lines::tolerance(const std::string& name, double largest) const {
   return (gradient ? kGradientShare : kOutputShare) * largest;
 }
 
-void Lines::compare(const std::string& name, std::string_view path, std::span<const float> ours, double least_share) {
-  add(name, path, ours, least_share);
-}
-void Lines::compare(const std::string& name, std::string_view path, std::span<const double> ours, double least_share) {
-  add(name, path, ours, least_share);
-}
+void Lines::compare(const std::string& name, std::string_view path, std::span<const float> ours) { add(name, path, ours); }
+void Lines::compare(const std::string& name, std::string_view path, std::span<const double> ours) { add(name, path, ours); }
 
 template <typename T>
-void Lines::add(const std::string& name, std::string_view path, std::span<const T> ours, double least_share) {
+void Lines::add(const std::string& name, std::string_view path, std::span<const T> ours) {
   const auto reference = io_.tensors.find(name);
   if (reference == io_.tensors.end()) return;
   used(name);
@@ -84,7 +80,7 @@ void Lines::add(const std::string& name, std::string_view path, std::span<const 
     line.problem = fmt::format("the reference has shape {}, ours has {} values", shape_text(reference->second.shape), ours.size());
   }
   line.max_rel = largest > 0 ? line.max_abs / largest : line.max_abs;
-  line.tolerance = std::max(tolerance(name, largest), least_share * largest);
+  line.tolerance = tolerance(name, largest);
   report_.tensors.push_back(std::move(line));
 }
 

@@ -32,7 +32,7 @@ struct Verification {
 //   output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state, state_step; kernel;
 //   cotangent, with grad.{weight} and grad.input of sum(output * cotangent).
 // Tolerances: `description`'s "tolerance", by tensor (suggested_absolute_tolerance) or as "fair" shares of the largest value; without one
-// 1e-5 of the largest value, 1e-4 for gradients. In f32 a gradient may always differ by 2e-5 of the largest value; in f64 it may not.
+// 1e-5 of the largest value, 1e-4 for gradients.
 // config: the published configuration. `where` names the checkpoint in messages.
 Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
                                        const Json& description, std::string_view where);

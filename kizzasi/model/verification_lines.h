@@ -3,7 +3,7 @@
 
 #include <set>
 #include <span>
-#include <type_traits>
+#include <string_view>
 
 #include "kizzasi/base/aligned.h"
 #include "kizzasi/model/backbone.h"
@@ -17,26 +17,17 @@ class Lines {
  public:
   Lines(const SafetensorsFile& io, const Json& description) : io_(io), description_(description) {}
 
-  // Compares ours (in the reference's layout) with the reference tensor `name`; nothing happens where the file has none. At least
-  // `least_share` of the largest value is allowed.
-  void compare(const std::string& name, std::string_view path, std::span<const float> ours, double least_share = 0);
-  void compare(const std::string& name, std::string_view path, std::span<const double> ours, double least_share = 0);
-  // A gradient as the tape of type T gives it. In double it must keep the reference's tolerance: is it the right derivative? In f32, as
-  // training computes it, it may differ by kSingleShare of the largest value, too: one small row under a norm can cost that much.
-  template <typename T>
-  void compare_gradient(const std::string& name, std::span<const T> ours) {
-    constexpr bool kDouble = std::is_same_v<T, double>;
-    compare(name, kDouble ? "forward f64" : "forward", ours, kDouble ? 0 : kSingleShare);
-  }
+  // Compares ours (in the reference's layout) with the reference tensor `name`; nothing happens where the file has none.
+  void compare(const std::string& name, std::string_view path, std::span<const float> ours);
+  void compare(const std::string& name, std::string_view path, std::span<const double> ours);
   bool has(const std::string& name) const { return io_.tensors.count(name) != 0; }
   void used(const std::string& name) { used_.insert(name); }
   const SafetensorsFile& io() const { return io_; }
   Verification finish();
 
  private:
-  static constexpr double kSingleShare = 2e-5;
   template <typename T>
-  void add(const std::string& name, std::string_view path, std::span<const T> ours, double least_share);
+  void add(const std::string& name, std::string_view path, std::span<const T> ours);
   double tolerance(const std::string& name, double largest) const;
   const SafetensorsFile& io_;
   const Json& description_;
@@ -46,6 +37,10 @@ class Lines {
 
 // The number after `prefix` in `name`, up to `suffix` ("split.t17.output"), or -1.
 std::int64_t number_between(std::string_view name, std::string_view prefix, std::string_view suffix);
+
+// How the reports call the way through a tape of type T, as training goes.
+template <typename T>
+inline constexpr std::string_view kForwardPath = sizeof(T) == sizeof(double) ? "forward f64" : "forward";
 
 using State = AlignedVector<std::byte>;
 

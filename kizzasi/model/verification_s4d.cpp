@@ -82,14 +82,14 @@ class S4dCase {
     const Var<T> x = tape.leaf({batch_, time_, d_}, std::span<const T>(rows));
     const LayerForward<T> forward = forward_of<T>();
     const Var<T> output = forward(layer_.config, layer_weights(layer_, leaves), "", x);
-    lines_.compare("output", std::is_same_v<T, double> ? "forward f64" : "forward", output.value());
+    lines_.compare("output", kForwardPath<T>, output.value());
     const auto cotangent = lines_.io().tensors.find("cotangent");
     if (cotangent == lines_.io().tensors.end() || cotangent->second.values.size() != output.value().size()) return;
     lines_.used("cotangent");
     const std::vector<T> seed(cotangent->second.values.begin(), cotangent->second.values.end());
     tape.backward(output, std::span<const T>(seed));
-    lines_.compare_gradient<T>("grad.input", tape.grad(x));
-    for (const auto& [name, leaf] : leaves.all()) lines_.compare_gradient<T>("grad." + name, tape.grad(leaf));
+    lines_.compare("grad.input", kForwardPath<T>, tape.grad(x));
+    for (const auto& [name, leaf] : leaves.all()) lines_.compare("grad." + name, kForwardPath<T>, tape.grad(leaf));
   }
 
  private:

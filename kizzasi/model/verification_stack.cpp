@@ -110,9 +110,8 @@ class StackCase {
     std::vector<Var<T>> layers;
     const Var<T> hidden = backbone_.forward(weights, x, &layers);
     const Var<T> output = gives_logits_ ? linear(hidden, head) : hidden;
-    const char* path = std::is_same_v<T, double> ? "forward f64" : "forward";
-    lines_.compare("output", path, output.value());
-    for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), path, layers[i].value());
+    lines_.compare("output", kForwardPath<T>, output.value());
+    for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), kForwardPath<T>, layers[i].value());
 
     const auto cotangent = lines_.io().tensors.find("cotangent");
     if (cotangent == lines_.io().tensors.end() || cotangent->second.values.size() != output.value().size()) return;
@@ -135,7 +134,7 @@ class StackCase {
  private:
   template <typename T>
   void compare_gradient(const std::string& name, autograd::Tape<T>& tape, autograd::Var<T> var) {
-    lines_.compare_gradient<T>(name, tape.grad(var));
+    lines_.compare(name, kForwardPath<T>, std::span<const T>(tape.grad(var)));
   }
   // The backbone's output (batch, time, d), each stream fed in these pieces; rows beyond their sum stay zero.
   std::vector<float> hidden_in_pieces(const std::vector<std::size_t>& pieces, bool by_step = false, std::vector<State>* states = nullptr) {
