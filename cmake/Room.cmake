@@ -1,4 +1,4 @@
-# kizzasi_room(NAME DEPS rooms... LIBS libraries... PRIVATE_LIBS libraries...)
+# kizzasi_room(NAME DEPS rooms... LIBS libraries... PRIVATE_LIBS libraries... TEST_LIBS libraries...)
 #
 # One room: the static library of kizzasi/NAME (every .cpp but tests and fuzz targets), one test binary NAME_test of its *_test.cpp,
 # one fuzz target for each *_fuzz.cpp. DEPS is the only place where the direction between rooms is written; the test `layers` reads it.
@@ -14,10 +14,6 @@ function(kizzasi_room name)
   set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
-  if(KIZZASI_SANITIZE MATCHES "thread")
-    # The thread sanitizer has an operator new of its own: tests that count allocations run in the other builds.
-    list(FILTER tests EXCLUDE REGEX "/(allocation|allocations|allocation_count|realtime)_test\\.cpp$")
-  endif()
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   list(FILTER headers EXCLUDE REGEX "_(test|inl)\\.h$")
 

@@ -1,4 +1,4 @@
-#include "kizzasi/autograd/allocation_count_test.h"
+#include "tests/allocations/count.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -8,14 +8,22 @@ namespace {
 std::atomic<std::size_t> count{0};
 }  // namespace
 
-// Replaces the global functions for the whole test binary.
+namespace kizzasi {
+
+std::size_t allocations_so_far() noexcept { return count.load(std::memory_order_relaxed); }
+
+}  // namespace kizzasi
+
+#if !defined(__SANITIZE_THREAD__) && !KIZZASI_HAS_FEATURE(thread_sanitizer)
+
+// They replace the global functions of the whole program; the forms for arrays and without exceptions come down to these.
 void* operator new(std::size_t bytes) {
-  ++count;
-  if (void* p = std::malloc(bytes)) return p;
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  ++count;
+  count.fetch_add(1, std::memory_order_relaxed);
   const auto to = static_cast<std::size_t>(alignment);
   if (void* p = std::aligned_alloc(to, (bytes + to - 1) / to * to)) return p;
   throw std::bad_alloc();
@@ -25,8 +33,4 @@ void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
-namespace kizzasi::autograd {
-
-std::size_t allocations_so_far() { return count; }
-
-}  // namespace kizzasi::autograd
+#endif
