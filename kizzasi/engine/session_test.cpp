@@ -73,6 +73,7 @@ TEST(Session, StepEqualsRunForAnySplit) {
     ASSERT_EQ(parts, whole);
     ASSERT_TRUE(std::ranges::equal(one.state(), other.state()));
   }
+  std::printf("%zu models: step equals run for any split\n", cases(150));
 }
 
 // What a prefill leaves is what stepping leaves, but for what only predicting writes.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -235,8 +236,7 @@ TEST(Emitted, NothingIsOutsideItsLimitsAsDoubleOrAsText) {
   }
   EXPECT_EQ(outside, 0u);
   EXPECT_LE(unreachable, emitted / 100'000);
-  RecordProperty("emitted", static_cast<int>(emitted));
-  RecordProperty("streams", static_cast<int>(streams));
+  std::printf("%zu values emitted under %zu sets of limits: %zu outside as double or as text\n", emitted, streams, outside);
 }
 
 }  // namespace
