@@ -19,7 +19,7 @@ namespace kizzasi::cli {
 namespace {
 
 struct Wishes {
-  std::string model, file, calibrate = "70,80", false_alarms = "0.001", normal, label, scores, report, keep_out = "100", merge = "5";
+  std::string model, file, calibrate = "70,80", false_alarms = "0.001", normal, label, scores, report, keep_out = "24", merge = "5";
   std::int64_t least = 1;
   LoadOptions load;
 };
@@ -227,13 +227,18 @@ Result<int> detect(Options& options, const Context& context) {
   if (!rate) return fail(rate.error());
   if (!merge) return fail(merge.error());
   if (!keep_out) return fail(keep_out.error());
-  const auto read = [&](const std::string& path) -> Result<Series> {
-    auto all = load_series(path, wishes.load, context);
+  const auto read = [&](const std::string& path, const std::string& label) -> Result<Series> {
+    // The channels are those of the model: named, since one that never changes in this recording would be left out.
+    LoadOptions load = wishes.load;
+    std::vector<std::string>& named = load.prepare.targets;
+    if (named.empty() && load.prepare.observed.empty() && load.prepare.known_future.empty()) named = schema.names();
+    if (!label.empty() && !named.empty()) named.push_back(label);
+    auto all = load_series(path, load, context);
     if (!all) return fail(all.error());
     if (all->size() > 1) return fail(bad_use(fmt::format("{} series stand in one file", all->size()), path, "one series"));
     return std::move(all->front());
   };
-  const auto recording = read(wishes.file);
+  const auto recording = read(wishes.file, wishes.label);
   if (!recording) return fail(recording.error());
   const auto series = select_for_model(schema, *recording, wishes.file);
   if (!series) return fail(series.error());
@@ -247,7 +252,7 @@ Result<int> detect(Options& options, const Context& context) {
   const auto rows = static_cast<double>(series->rows());
   auto normal = series->slice(static_cast<std::size_t>(range->first * rows), static_cast<std::size_t>(range->second * rows));
   if (!wishes.normal.empty()) {
-    const auto other = read(wishes.normal);
+    const auto other = read(wishes.normal, "");
     if (!other) return fail(other.error());
     auto chosen = select_for_model(schema, *other, wishes.normal);
     if (!chosen) return fail(chosen.error());

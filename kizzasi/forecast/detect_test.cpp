@@ -186,7 +186,8 @@ TEST(Detector, KeepsItsFalseAlarmRateAndNamesTheEvent) {
   EXPECT_GT(found->channel_scores[1], 2 * found->channel_scores[0]);
 }
 
-// The law: a channel that was flagged leaves the model as if its value had been missing, and after most_missing frames it is let in.
+// The law: a channel that was flagged leaves the model as if its forecast from before the event had come true, which also judges the frames
+// of the event; after most_missing frames it is let in.
 TEST(Detector, FlaggedChannelsEnterAsMissingForAStatedTimeAtMost) {
   DetectOptions options;
   options.rate = 1e-4;
@@ -197,15 +198,24 @@ TEST(Detector, FlaggedChannelsEnterAsMissingForAStatedTimeAtMost) {
   Series stream = quiet(300, 4);
   for (std::size_t r = 200; r < 220; ++r) stream.row(r)[0] += 1e4;
   Series shown = stream;
-  for (std::size_t r = 200; r < 207; ++r) shown.row(r)[0] = kNan;
   Session plain = Session::prepare(model);
+  Forecast ahead;
   const Prediction* expected = nullptr;
   for (std::size_t r = 0; r < 207; ++r) {
     const FrameVerdict& verdict = detector->step(stream.frame(r));
     ASSERT_EQ(verdict.kept_out, r >= 200) << r;
-    if (expected != nullptr && r >= 200) {  // the score is that of the prediction from frames with the hole
+    if (r == 200) {
+      ForecastRequest request;
+      request.horizon = 8;
+      request.observed_plan = ObservedPlan::kHold;
+      ASSERT_TRUE(plain.forecast(request, ahead));
+    }
+    if (expected != nullptr && r >= 200) {
       std::vector<double> quantiles;
-      for (std::size_t level = 0; level < 5; ++level) quantiles.push_back(expected->quantiles[level * 2]);
+      for (std::size_t level = 0; level < 5; ++level) {
+        quantiles.push_back(r == 200 ? expected->quantiles[level * 2] : ahead.block.quantile(level, r - 200, 0));
+      }
+      shown.row(r)[0] = ahead.block.point(r - 200, 0);
       ASSERT_EQ(verdict.channel_scores[0], -std::log10(tail_probability(stream.at(r, 0), expected->levels, quantiles, 1e-3))) << r;
     }
     expected = &plain.step(shown.frame(r));

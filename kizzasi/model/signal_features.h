@@ -34,7 +34,8 @@ void window_scale(const SignalShape& shape, WindowNorm norm, const Past& past, s
   spread = static_cast<float>(std::sqrt(square / static_cast<double>(n) + 1e-5));
 }
 
-// One model vector: `patch` frames, oldest first, each its values (0 where missing or unseen) and then its missing flags.
+// One model vector: `patch` frames, oldest first, each its values (filled where missing, 0 where unseen) and then its missing flags. Weights
+// of flags that training never saw raised are zero, so to a model that learned without gaps a missing value is the filled one.
 // newest: how far back the patch's last frame lies. anchor, spread: (inputs of the lane), zeros and ones in streaming mode.
 template <typename Past>
 void embed_input(const SignalShape& shape, const Past& past, std::size_t lane, std::size_t newest, std::span<const float> anchor,
@@ -45,9 +46,9 @@ void embed_input(const SignalShape& shape, const Past& past, std::size_t lane, s
     const std::size_t back = newest + f;
     for (std::size_t i = 0; i < inputs; ++i, ++at) {
       const std::size_t channel = shape.channel(lane, i);
-      const bool absent = !past.seen(back) || past.missing(back, channel);
-      out[at] = absent ? 0.0f : (past.value(back, channel) - anchor[i]) / spread[i];
-      out[at + inputs] = absent ? 1.0f : 0.0f;
+      const bool seen = past.seen(back);
+      out[at] = seen ? (past.value(back, channel) - anchor[i]) / spread[i] : 0.0f;
+      out[at + inputs] = seen && !past.missing(back, channel) ? 0.0f : 1.0f;
     }
     at += inputs;
   }

@@ -67,6 +67,13 @@ void start_head(const HeadConfig& head, std::span<float> bias, std::size_t param
   }
 }
 
+// Nothing comes of a missing flag until training has seen one: whatever was drawn for it would be noise to a model of unbroken data.
+void quiet_flags(const SignalShape& s, std::span<float> embed) {
+  for (std::size_t frame = 0; frame < embed.size(); frame += 2 * s.inputs()) {
+    std::fill_n(embed.begin() + static_cast<std::ptrdiff_t>(frame + s.inputs()), s.inputs(), 0.0f);
+  }
+}
+
 std::size_t product(const Shape& shape) { return elements(shape); }
 
 }  // namespace
@@ -82,6 +89,7 @@ NamedTensors SignalModel::initial_weights(const ModelConfig& config, ChannelCoun
       const double bound = 1 / std::sqrt(static_cast<double>(shape.back()));
       for (float& w : tensor.values) w = static_cast<float>(own.uniform(-bound, bound));
     }
+    if (name == "embed.weight") quiet_flags(s, tensor.values);
     if (name == "head.bias") start_head(config.head, tensor.values, s.parameters);
     if (name == "head.scale") std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
     weights.emplace(name, std::move(tensor));
