@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -121,6 +122,7 @@ Act arm() {
 
 struct Played {
   Json part;                    // of the report
+  Json numbers;                 // of the methods, for --json
   std::string table, sentence;  // for the screen
   ModelFile model;
   std::size_t outside = 0;  // values of the model outside its limits
@@ -154,6 +156,36 @@ double rmse_of_first(const MethodResult& method, std::size_t step, std::size_t t
   PointMetrics sum = method.points[(step - 1) * method.targets];
   for (std::size_t t = 1; t < targets; ++t) sum.merge(method.points[(step - 1) * method.targets + t]);
   return sum.rmse();
+}
+
+// The steps ahead at which the arm is judged, over its seven angles, the first of its targets.
+constexpr std::array<std::size_t, 3> kArmSteps{1, 10, 50};
+constexpr std::size_t kArmAngles = 7;
+
+Json numbers_of(const BacktestResult& result, std::size_t own, bool arm) {
+  Json methods = Json::array();
+  for (std::size_t i = 0; i < result.methods.size(); ++i) {
+    const MethodResult& method = result.methods[i];
+    Json row = Json::Object{{"name", method.name}, {"own", i < own}, {"problem", method.problem.empty() ? Json() : Json(method.problem)}};
+    if (method.problem.empty()) {
+      const PointMetrics points = method.points_over(0, method.horizon);
+      row["mae"] = points.mae();
+      row["rmse"] = points.rmse();
+      row["forecasts"] = method.forecasts;
+      row["values"] = method.values;
+      row["outside"] = method.outside;
+      if (!method.quantiles.empty()) {
+        const QuantileMetrics quantiles = method.quantiles_over(0, method.horizon);
+        row["crps"] = quantiles.crps();
+        for (const double nominal : {0.8, 0.95}) row[fmt::format("coverage_{:.0f}", 100 * nominal)] = coverage_of(quantiles, nominal);
+      }
+      if (arm) {
+        for (const std::size_t step : kArmSteps) row[fmt::format("rmse_angles_{}", step)] = rmse_of_first(method, step, kArmAngles);
+      }
+    }
+    methods.push_back(std::move(row));
+  }
+  return methods;
 }
 
 // Every frame of the test rows through one session, as a control loop would: how long a step takes, and whether a value ever leaves its
@@ -292,11 +324,11 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
                     number_text(theirs), model.outside, model.values);
   }
   if (act.seasons.empty()) {
-    for (const std::size_t step : {std::size_t{1}, std::size_t{10}, std::size_t{50}}) {
+    for (const std::size_t step : kArmSteps) {
       played.sentence += fmt::format("RMSE of the seven angles at step {}:", step);
       for (std::size_t i = 0; i < result->methods.size(); ++i) {
-        played.sentence +=
-            fmt::format("{} {} {}", i == 0 ? "" : ";", result->methods[i].name, number_text(rmse_of_first(result->methods[i], step, 7)));
+        played.sentence += fmt::format("{} {} {}", i == 0 ? "" : ";", result->methods[i].name,
+                                       number_text(rmse_of_first(result->methods[i], step, kArmAngles)));
       }
       played.sentence += " rad.\n";
     }
@@ -304,6 +336,7 @@ Result<Played> play(const Act& act, const std::string& folder, double effort, co
   std::optional<Json> tile;
   if (act.seasons.empty()) tile = stream_tile(whole, series[0], split->validation_end, played.sentence);
   played.table = metric_row(*result);
+  played.numbers = numbers_of(*result, own.size(), act.seasons.empty());
   played.part = backtest_part(*result, series[0], played.sentence);
   played.part["tab"] = act.title.substr(0, act.title.find(','));
   played.part["title"] = act.title;
@@ -397,6 +430,7 @@ Result<int> demo(Options& options, const Context& context) {
     entry["model"] = path;
     entry["outside"] = played->outside;
     entry["verdict"] = played->sentence;
+    entry["methods"] = std::move(played->numbers);
     answer["acts"].push_back(std::move(entry));
   }
   content["foot"] = fmt::format("kizzasi demo, seed {}", context.seed);
