@@ -26,7 +26,7 @@ help:
 	@echo 'make demo       the demo in three acts; writes demo/report.html'
 	@echo 'make quick      builds and runs the unit tests, at most 3 minutes after a small change'
 	@echo 'make test       everything that must hold: tests, sanitizers, format, layers, documentation, install'
-	@echo 'make evidence   the long checks; writes docs/evidence.md (hours)'
+	@echo 'make evidence   the long checks; writes docs/evidence.md (hours; interrupted, it goes on where it was)'
 	@echo 'make bench      speed of kernels and steps on this machine'
 	@echo 'make format     formats every C++ file'
 	@echo 'make features   writes docs/FEATURES.md from docs/features.toml, docs/configuration.md from the fields'

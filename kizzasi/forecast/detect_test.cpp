@@ -186,6 +186,29 @@ TEST(Detector, KeepsItsFalseAlarmRateAndNamesTheEvent) {
   EXPECT_GT(found->channel_scores[1], 2 * found->channel_scores[0]);
 }
 
+// A signal that wanders: what is kept out leaves the model behind it, so a false alarm could raise the next, and that the next again.
+TEST(Detector, KeepsItsFalseAlarmRateWhileItKeepsFramesOut) {
+  const auto wandering = [](std::size_t rows, std::uint64_t seed) {
+    Series series = quiet(rows, seed);
+    for (std::size_t r = 1; r < rows; ++r) {
+      for (std::size_t c = 0; c < 2; ++c) series.row(r)[c] += 0.9 * (series.at(r - 1, c) - (c == 0 ? 10 : 20));
+    }
+    return series;
+  };
+  for (const std::size_t most_missing : {0, 1, 24}) {
+    DetectOptions options;
+    options.rate = 0.01;
+    options.most_missing = most_missing;
+    auto detector = Detector::make(rough_model(), wandering(3000, 11), options);
+    ASSERT_TRUE(detector) << detector.error().text();
+    const Series stream = wandering(3000, 12);
+    std::size_t alarms = 0;
+    for (std::size_t r = 0; r < stream.rows(); ++r) alarms += detector->step(stream.frame(r)).alarm ? 1 : 0;
+    EXPECT_LE(static_cast<double>(alarms) / 3000, 0.025) << most_missing;
+    EXPECT_GE(alarms, 1u) << most_missing;
+  }
+}
+
 // The law: a channel that was flagged leaves the model as if its forecast from before the event had come true, which also judges the frames
 // of the event; after most_missing frames it is let in.
 TEST(Detector, FlaggedChannelsEnterAsMissingForAStatedTimeAtMost) {

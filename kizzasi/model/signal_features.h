@@ -34,8 +34,8 @@ void window_scale(const SignalShape& shape, WindowNorm norm, const Past& past, s
   spread = static_cast<float>(std::sqrt(square / static_cast<double>(n) + 1e-5));
 }
 
-// One model vector: `patch` frames, oldest first, each its values (filled where missing, 0 where unseen) and then its missing flags. Weights
-// of flags that training never saw raised are zero, so to a model that learned without gaps a missing value is the filled one.
+// One model vector: `patch` frames, oldest first, each its values (filled where missing, 0 where unseen) and then its missing flags.
+// Weights of flags that training never saw raised are zero, so to a model that learned without gaps a missing value is the filled one.
 // newest: how far back the patch's last frame lies. anchor, spread: (inputs of the lane), zeros and ones in streaming mode.
 template <typename Past>
 void embed_input(const SignalShape& shape, const Past& past, std::size_t lane, std::size_t newest, std::span<const float> anchor,

@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KIZZASI = str(pathlib.Path(sys.argv[1]).resolve())
-EFFORT = "0.25"  # of the demo's steps
+EFFORT = "0.4"  # of the demo's steps
 COVERAGE_POINTS = {"short": 4.0, "shipped": 2.5}
 RECORDED_SHARE = 0.02  # by which an error may differ from the page: other machines round otherwise
 
