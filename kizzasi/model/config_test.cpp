@@ -44,7 +44,7 @@ TEST(ModelConfig, PresetsAreThoseOfTheManual) {
 
 // What the builder takes by name is what stands in the configuration, and every value reads back by the same name.
 TEST(ModelConfig, ABuilderTakesEveryFieldByItsNameAndEveryFieldReadsBack) {
-  const auto config = Builder<ModelConfig>(preset("sensor")->config).set("horizon", 12).set("parts", "shortcut").set("horizon", 24).build();
+  const auto config = Builder<ModelConfig>(*preset("sensor")).set("horizon", 12).set("parts", "shortcut").set("horizon", 24).build();
   ASSERT_TRUE(config) << config.error().text();
   EXPECT_EQ(config->horizon, 24);
   EXPECT_EQ(config->parts, "shortcut");
