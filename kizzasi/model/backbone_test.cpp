@@ -181,10 +181,31 @@ WeightVars<T> leaves(autograd::Tape<T>& tape, const NamedTensors& weights) {
   return vars;
 }
 
+// How far the exact outputs move where weights and input move by a rounding of f32 each: what no computation in f32 can be held below. A
+// few of the random configurations have a row that nearly cancels before a norm, which then shows that row's last digits.
+double moved_by_rounding(const Case& c, const std::vector<float>& input, const autograd::Dims& dims, std::span<const double> exact,
+                         Rng& rng) {
+  const auto rounded = [&](float v) { return static_cast<double>(v) * (1 + (rng.uniform() < 0.5 ? -0x1p-24 : 0x1p-24)); };
+  autograd::Tape<double> tape;
+  WeightVars<double> vars;
+  for (const auto& [name, tensor] : c.weights) {
+    std::vector<double> values;
+    for (const float v : tensor.values) values.push_back(rounded(v));
+    vars.add(name, tape.leaf(tensor.shape, std::span<const double>(values)));
+  }
+  std::vector<double> moved;
+  for (const float v : input) moved.push_back(rounded(v));
+  const auto y = c.backbone->forward(vars, tape.constant(dims, std::span<const double>(moved)));
+  double apart = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) apart = std::max(apart, std::abs(y.value()[i] - exact[i]));
+  return apart;
+}
+
 TEST(Backbone, ForwardEqualsRun) {
   Rng rng(77);
   const std::size_t rounds = std::max<std::size_t>(cases() / 5, 40);
   double worst = 0;
+  std::size_t delicate = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
     const Architecture& architecture = architectures()[round % architectures().size()];
     Case c(architecture, rng);
@@ -210,12 +231,22 @@ TEST(Backbone, ForwardEqualsRun) {
         apart = std::max(apart, std::abs(static_cast<double>(y.value()[b * out.size() + i]) - static_cast<double>(out[i])));
         apart64 = std::max(apart64, std::abs(truth - static_cast<double>(out[i])));
       }
-      EXPECT_LE(apart, 1e-5 * largest);
-      EXPECT_LE(apart64, 1e-5 * largest);
-      worst = std::max(worst, std::max(apart, apart64) / std::max(largest, 1e-30));
+      const double further = std::max(apart, apart64);
+      if (further <= 1e-5 * largest) {
+        worst = std::max(worst, further / std::max(largest, 1e-30));
+        continue;
+      }
+      double moved = 0;
+      for (int i = 0; i < 4; ++i) moved = std::max(moved, moved_by_rounding(c, input, dims, exact.value(), rng));
+      EXPECT_LE(further, 16 * moved) << "largest " << largest;
+      ++delicate;
     }
   }
-  std::printf("%zu configurations: forward equals run to %.1e of the largest value\n", rounds, worst);
+  EXPECT_LE(delicate, rounds / 50);
+  std::printf(
+      "%zu configurations: forward equals run to %.1e of the largest value, but for %zu sequences where a rounding of the input moves it "
+      "further\n",
+      rounds, worst, delicate);
 }
 
 TEST(Backbone, GradientsInDoubleAreCentralDifferences) {
