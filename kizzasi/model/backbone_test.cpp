@@ -244,8 +244,8 @@ TEST(Backbone, ForwardEqualsRun) {
   }
   EXPECT_LE(delicate, rounds / 50);
   std::printf(
-      "%zu configurations: forward equals run to %.1e of the largest value, but for %zu sequences where a rounding of the input moves it "
-      "further\n",
+      "%zu configurations: forward equals run to %.1e of the largest value, but for %zu sequences within 16 times what a "
+      "rounding of weights and input moves\n",
       rounds, worst, delicate);
 }
 
