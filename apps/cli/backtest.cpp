@@ -61,7 +61,6 @@ Result<void> check(const Wishes& wishes) {
   if (wishes.lookback < 0 || wishes.lookback > kLongestLookback)
     return fail(bad_use(fmt::format("{} rows are out of range", wishes.lookback), "--lookback", fmt::format("0 to {}", kLongestLookback)));
   if (!(wishes.lambda >= 0)) return fail(bad_use(fmt::format("{} is no penalty", wishes.lambda), "--lambda", "0 or more"));
-  if (!wishes.report.empty()) return io::check_writable(wishes.report);
   return {};
 }
 
@@ -276,7 +275,7 @@ Result<int> backtest(Options& options, const Context& context) {
   options.option("--methods NAME", wishes.methods, "Only the simple methods whose names begin so; may be repeated.");
   options.option("--lambda", wishes.lambda, "Penalty of the ridge regression.");
   options.flag("--ridge-pooled", wishes.pooled, "The ridge regression has one set of weights for all channels, and no constant.");
-  options.option("--report FILE", wishes.report, "Writes an HTML report.");
+  options.output("--report FILE", wishes.report, "Writes an HTML report.");
   options.flag("--per-horizon", wishes.per_horizon, "Also one row for each step ahead.");
   options.flag("--per-channel", wishes.per_channel, "Also one row for each channel.");
   wishes.limits.declare(options);

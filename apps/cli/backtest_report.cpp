@@ -110,7 +110,7 @@ Json fan(const MethodResult& method, const BacktestResult& result, const Series&
   }
   return Json::Object{{"kind", "plot"},
                       {"title", fmt::format("{}: the last forecast of {}", result.targets[target], method.name)},
-                      {"x", report_axis(series.time_ns(begin), series.schema.step_ns)},
+                      {"x", report_axis(series, begin)},
                       {"y", Json::Object{{"label", result.targets[target]}, {"unit", result.units[target]}}},
                       {"lines", Json::Array{report_line("measured", "truth", truth), report_line("forecast", "forecast", points, past)}},
                       {"bands", std::move(bands)}};

@@ -215,7 +215,7 @@ Json channel_plot(const Series& series, std::size_t channel, std::size_t rows) {
   for (std::size_t r = begin; r < series.rows(); ++r) values.push_back(series.at(r, channel));
   const Channel& about = series.schema.channels[channel];
   Json plot = block("plot", about.name);
-  plot["x"] = report_axis(series.time_ns(begin), series.schema.step_ns);
+  plot["x"] = report_axis(series, begin);
   Json y = Json::object();
   y["label"] = about.name;
   if (!about.unit.empty()) y["unit"] = about.unit;
@@ -299,15 +299,12 @@ Result<int> check(Options& options, const Context& context) {
   data::PrepareOptions preparation;
   std::string report;
   options.positional("FILE", found.file, "The recording: CSV, WAV, npy or npz.");
-  options.option("--report FILE", report, "Write a page with plots to this file.");
+  options.output("--report FILE", report, "Write a page with plots to this file.");
   options.fields(found.options, "The file");
   options.fields(preparation, "Its channels and times");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
 
-  if (!report.empty()) {
-    if (auto good = io::check_writable(report); !good) return fail(good.error());
-  }
   auto overview = io::read_overview(found.file, found.options, found.recording);
   if (!overview) {
     if (context.json && found.recording.csv && found.recording.csv->refusal) print_json(found.recording.csv->to_json(found.options));

@@ -380,7 +380,7 @@ Result<int> demo(Options& options, const Context& context) {
   double effort = 1;
   options.option("--data FOLDER", data, "Where the recordings are.");
   options.option("--out FOLDER", out, "Where the report and the three models go.");
-  options.option("--markdown FILE", markdown, "Also the tables as a page of Markdown.");
+  options.output("--markdown FILE", markdown, "Also the tables as a page of Markdown.");
   options.option("--act NAME", only, "One act alone: road, plant or arm.");
   options.option("--effort X", effort, "Training steps as a multiple of the usual ones.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
@@ -391,9 +391,6 @@ Result<int> demo(Options& options, const Context& context) {
   }
   if (!(effort > 0 && effort <= 100))
     return fail({Fault::kBadUse, fmt::format("{} is out of range", effort), "--effort", "above 0, at most 100", ""});
-  if (!markdown.empty()) {
-    if (auto good = io::check_writable(markdown); !good) return fail(good.error());
-  }
   if (auto good = check_folder(out); !good) return fail(good.error());
 
   ThreadPool pool(context.threads);

@@ -11,6 +11,7 @@
 #include "apps/cli/print.h"
 #include "apps/cli/report.h"
 #include "apps/cli/verbs.h"
+#include "kizzasi/data/prepare.h"
 #include "kizzasi/forecast/detect.h"
 #include "kizzasi/io/file.h"
 #include "kizzasi/signal/duration.h"
@@ -87,7 +88,7 @@ Outcome watch(Detector& detector, const Series& series) {
 
 std::string moment(const Series& series, std::uint64_t row) {
   if (series.schema.step_ns == 0) return fmt::format("row {}", row);
-  return time_text(series.time_ns(static_cast<std::size_t>(row)), series.schema.zone);
+  return time_text(data::row_time(series, static_cast<std::size_t>(row)), series.schema.zone);
 }
 
 // Channels that took part, the most unusual first.
@@ -127,7 +128,7 @@ Json score_json(const EventScores& scores) {
 }
 
 Json page(const Series& series, const Outcome& outcome, const Detector& detector, const std::vector<std::string>& names) {
-  const Json axis = report_axis(series.start_ns, series.schema.step_ns);
+  const Json axis = report_axis(series, 0);
   const double unit = series.schema.step_ns > 0 ? static_cast<double>(series.schema.step_ns) * 1e-6 : 1;
   const double start = series.schema.step_ns > 0 ? static_cast<double>(series.start_ns) * 1e-6 : 0;
   Json spans = Json::array(), rows = Json::array(), blocks = Json::array();
@@ -205,8 +206,8 @@ Result<int> detect(Options& options, const Context& context) {
   options.option("--least FRAMES", wishes.least, "Shorter events are dropped.");
   options.option("--keep-out TIME", wishes.keep_out, "How long at most unusual values are kept from the model: frames or a duration.");
   options.option("--label NAME", wishes.label, "A column that is above 0 in true events: how well they were found is told.");
-  options.option("-o,--output FILE", wishes.scores, "Writes the score of every frame as CSV.");
-  options.option("--report FILE", wishes.report, "Writes an HTML report.");
+  options.output("-o,--output FILE", wishes.scores, "Writes the score of every frame as CSV.");
+  options.output("--report FILE", wishes.report, "Writes an HTML report.");
   wishes.load.declare(options);
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
@@ -214,10 +215,6 @@ Result<int> detect(Options& options, const Context& context) {
   const auto range = range_of(wishes.calibrate);
   if (!range) return fail(range.error());
   if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
-  for (const std::string* path : {&wishes.scores, &wishes.report}) {
-    if (path->empty()) continue;
-    if (auto good = io::check_writable(*path); !good) return fail(good.error());
-  }
   auto predictor = Predictor::load(wishes.model);
   if (!predictor) return fail(predictor.error());
   const Schema& schema = (*predictor)->schema();

@@ -11,6 +11,7 @@
 #include "apps/cli/prediction_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
+#include "kizzasi/data/prepare.h"
 #include "kizzasi/engine/session.h"
 #include "kizzasi/io/file.h"
 
@@ -47,7 +48,7 @@ std::size_t plan_ahead(const Predictor& p, const Series& series, std::size_t row
   const auto value = [&](std::size_t place, std::size_t step) {
     const std::size_t channel = p.order()[place], row = rows + step;
     if (row < series.rows() && !std::isnan(series.at(row, channel))) return series.at(row, channel);
-    return plan.at(p.schema().channels[channel].name, series.time_ns(row), step);
+    return plan.at(p.schema().channels[channel].name, data::row_time(series, row), step);
   };
   std::size_t unknown = 0;
   for (std::size_t step = 0; step < request.horizon; ++step) {
@@ -127,15 +128,12 @@ Result<int> forecast(Options& options, const Context& context) {
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
   options.flag("--resample", ask.resample, "Brings the recording to the model's step where its own differs.");
   options.option("--lookback N", ask.lookback, "Rows before the end that the model sees; 0: as many as it needs.");
-  options.option("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
+  options.output("--report FILE", ask.report, "Writes an HTML page with history, forecast, intervals and limits.");
   ask.use.declare(options);
   options.fields(ask.csv, "The file");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (auto good = check(ask); !good) return fail(good.error());
-  if (!ask.report.empty()) {
-    if (auto good = io::check_writable(ask.report); !good) return fail(good.error());
-  }
 
   auto predictor = load_model(ask.model, ask.use, false);
   if (!predictor) return fail(predictor.error());
@@ -181,6 +179,10 @@ Result<int> forecast(Options& options, const Context& context) {
     unknown += plan_ahead(p, series, rows, *plan, ask.hold, one);
     Forecast f;
     if (auto done = session.forecast(one, f); !done) return fail(done.error());
+    // The session counts from the first row that it saw, a reader from the first of the recording; and months are of the calendar.
+    const bool timed = p.schema().step_ns != 0;
+    for (std::size_t h = 0; h < f.time_ns.size(); ++h)
+      f.time_ns[h] = timed ? data::row_time(series, rows + h) : static_cast<std::int64_t>(rows + h) * kRowOfNoTime;
     forecasts.push_back(std::move(f));
   }
   if (unknown > 0) {

@@ -43,8 +43,8 @@ Json plot_of(const Predictor& p, const Series& series, const Forecast& f, std::s
                     begin = series.rows() - shown;
   const std::int64_t step = series.schema.step_ns;
   // Where the forecast begins on the axis of the history.
-  const std::size_t from = step == 0 ? static_cast<std::size_t>(f.time_ns[0] / 1'000'000'000)
-                                     : static_cast<std::size_t>((f.time_ns[0] - series.time_ns(begin)) / step);
+  const std::int64_t since = f.time_ns[0] - (step == 0 ? static_cast<std::int64_t>(begin) * kRowOfNoTime : series.time_ns(begin));
+  const auto from = static_cast<std::size_t>((since + step / 2) / (step == 0 ? kRowOfNoTime : step));
   std::vector<double> history, points;
   for (std::size_t r = begin; r < series.rows(); ++r) history.push_back(series.at(r, channel));
   for (std::size_t h = 0; h < horizon; ++h) points.push_back(f.block.point(h, target));
@@ -52,7 +52,7 @@ Json plot_of(const Predictor& p, const Series& series, const Forecast& f, std::s
   plot["kind"] = "plot";
   plot["title"] =
       series.id.empty() ? series.schema.channels[channel].name : fmt::format("{}: {}", series.id, series.schema.channels[channel].name);
-  plot["x"] = report_axis(series.time_ns(begin), step);
+  plot["x"] = report_axis(series, begin);
   plot["y"]["label"] = series.schema.channels[channel].name;
   plot["y"]["unit"] = series.schema.channels[channel].unit;
   plot["lines"].push_back(report_line("measured", "history", history));

@@ -16,6 +16,7 @@
 #include "apps/cli/verb.h"
 #include "kizzasi/base/suggest.h"
 #include "kizzasi/io/config_file.h"
+#include "kizzasi/io/file.h"
 
 namespace kizzasi::cli {
 namespace {
@@ -102,6 +103,7 @@ struct Options::Parser {
     std::function<Result<void>(const std::string& text)> take;  // called for each value given
     bool repeats = false, required = false, is_flag = false;
     std::string section{};  // of a field
+    bool is_output = false;
   };
   struct Config {
     void* config;
@@ -291,6 +293,26 @@ struct Options::Parser {
     return {};
   }
 
+  // What is written has a place, and takes nobody else's.
+  Result<void> check_outputs() {
+    const std::vector<Entry*> entries = all();
+    const auto names_file = [](const Entry& entry) {
+      return entry.option->get_positional() || entry.left.ends_with(" FILE") || entry.left.ends_with(" MODEL");
+    };
+    for (const Entry* output : entries) {
+      if (!output->is_output || output->option->results().empty()) continue;
+      const std::string& path = output->option->results().front();
+      if (auto good = io::check_writable(path); !good) return good;
+      for (const Entry* other : entries) {
+        if (other == output || other->option == nullptr || !names_file(*other)) continue;
+        for (const std::string& text : other->option->results()) {
+          if (auto good = io::check_apart(path, text); !good) return good;
+        }
+      }
+    }
+    return {};
+  }
+
   const Entry* find(const std::string& key) const {
     for (const auto* group : {&options, &fields, &common}) {
       for (const Entry& entry : *group) {
@@ -346,6 +368,11 @@ void Options::option(std::string_view name, std::string& value, std::string_view
     value = text;
     return {};
   });
+}
+
+void Options::output(std::string_view name, std::string& value, std::string_view help) {
+  option(name, value, help);
+  parser_->options.back().is_output = true;
 }
 
 void Options::option(std::string_view name, std::int64_t& value, std::string_view help) {
@@ -453,7 +480,8 @@ Result<void> Options::parse() {
   if (!parser_->config_file.empty()) {
     if (auto read = parser_->take_config_file(); !read) return read;
   }
-  return parser_->take_fields();
+  if (auto taken = parser_->take_fields(); !taken) return taken;
+  return parser_->check_outputs();
 }
 
 bool Options::help_shown() const { return parser_->shown; }

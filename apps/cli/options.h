@@ -38,6 +38,9 @@ class Options {
   void option(std::string_view name, double& value, std::string_view help);
   void option(std::string_view name, std::vector<std::string>& values, std::string_view help);  // may be repeated; the help says so
   void option(std::string_view name, std::optional<double>& value, std::string_view help);
+  // A file that the verb writes, such as "--report FILE". `parse` refuses a name that cannot be written (Fault::kUnavailable), and one that
+  // an argument or another option with a FILE or MODEL gives, too.
+  void output(std::string_view name, std::string& value, std::string_view help);
 
   // Every field of a declared configuration as an option (a yes/no field also as --no-its-name), and --config FILE whose values the
   // options override. The configuration must outlive `parse`; after an error its values are not to be used.
@@ -52,7 +55,7 @@ class Options {
 
   // Errors: an option that does not exist (names the nearest), a missing or repeated value, a value of the wrong kind or out of its
   // range, a missing or surplus argument, a configuration file that cannot be read or names an unknown field. All are Fault::kBadUse,
-  // but for the file that cannot be read.
+  // but for the files that cannot be read or written.
   Result<void> parse();
   bool help_shown() const;
   // True when the user gave this option or field, on the command line or in the configuration file.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/cli/model_use.h"
+#include "kizzasi/data/prepare.h"
 
 namespace kizzasi::cli {
 
@@ -37,9 +38,10 @@ double Plan::at(const std::string& channel, std::int64_t time_ns, std::size_t st
   if (!column) return kNothing;
   std::size_t row = step;
   if (series_.start_ns != 0 && series_.schema.step_ns != 0) {
-    const std::int64_t since = time_ns - series_.start_ns;
-    if (since < 0 || since % series_.schema.step_ns != 0) return kNothing;
-    row = static_cast<std::size_t>(since / series_.schema.step_ns);
+    const std::int64_t since = time_ns - series_.start_ns, step_ns = series_.schema.step_ns;
+    if (since < 0) return kNothing;
+    row = static_cast<std::size_t>((since + step_ns / 2) / step_ns);
+    if (data::row_time(series_, row) != time_ns) return kNothing;
   }
   return row < series_.rows() ? series_.at(row, *column) : kNothing;
 }

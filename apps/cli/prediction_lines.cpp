@@ -28,7 +28,7 @@ std::string cell(std::string_view text) {
 
 // A stamp, or the number of the row where rows are counted.
 std::string moment(const Schema& schema, std::int64_t time_ns) {
-  return schema.step_ns == 0 ? fmt::format("{}", time_ns / 1'000'000'000) : time_text(time_ns, schema.zone);
+  return schema.step_ns == 0 ? fmt::format("{}", time_ns / kRowOfNoTime) : time_text(time_ns, schema.zone);
 }
 
 }  // namespace

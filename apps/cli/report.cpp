@@ -62,10 +62,11 @@ std::string report_html(const Json& content) {
 
 Result<void> write_report(const std::string& path, const Json& content) { return io::write_file(path, report_html(content)); }
 
-Json report_axis(std::int64_t start_ns, std::int64_t step_ns) {
+Json report_axis(const Series& series, std::size_t begin) {
+  const std::int64_t step_ns = series.schema.step_ns;
   Json axis = Json::object();
   axis["kind"] = step_ns > 0 ? "time" : "number";
-  axis["start"] = step_ns > 0 ? static_cast<double>(start_ns) * 1e-6 : 0.0;
+  axis["start"] = step_ns > 0 ? static_cast<double>(series.time_ns(begin)) * 1e-6 : static_cast<double>(begin);
   axis["step"] = step_ns > 0 ? static_cast<double>(step_ns) * 1e-6 : 1.0;
   if (step_ns == 0) axis["label"] = "row";
   return axis;

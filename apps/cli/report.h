@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kizzasi/base/json.h"
+#include "kizzasi/signal/series.h"
 
 namespace kizzasi::cli {
 
@@ -17,8 +18,8 @@ std::string report_html(const Json& content);
 Result<void> write_report(const std::string& path, const Json& content);
 
 // Pieces of a plot block, so that verbs agree on their form. `from` is the index on the x axis of the first value.
-// An axis of times in the recording's own clock, or of rows where step_ns is 0.
-Json report_axis(std::int64_t start_ns, std::int64_t step_ns);
+// An axis from that row on, of times in the recording's own clock, or of rows where those are counted.
+Json report_axis(const Series& series, std::size_t begin);
 // role: truth, history, forecast, limit, residual, score; "" takes the next colour.
 Json report_line(std::string_view name, std::string_view role, std::span<const double> values, std::size_t from = 0);
 Json report_band(std::string_view name, std::span<const double> low, std::span<const double> high, std::size_t from = 0);

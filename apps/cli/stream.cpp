@@ -14,6 +14,7 @@
 #include "apps/cli/prediction_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
+#include "kizzasi/data/prepare.h"
 #include "kizzasi/engine/session.h"
 #include "kizzasi/io/frame_reader.h"
 #include "kizzasi/signal/duration.h"
@@ -106,8 +107,9 @@ class Outlook {
   // Of the channel at a place of the model's order, `ahead` steps (from 0) after the next frame.
   double value(std::size_t place, std::int64_t time_ns, std::size_t ahead, std::size_t counted) const {
     const std::int64_t step = p_.schema().step_ns;
-    const std::size_t row = step > 0 ? static_cast<std::size_t>(std::max<std::int64_t>(time_ns - *first_, 0) / step) : counted;
-    return plan_.at(p_.schema().channels[p_.order()[place]].name, time_ns + static_cast<std::int64_t>(ahead + 1) * step, row + ahead);
+    const std::size_t row = step > 0 ? static_cast<std::size_t>((std::max<std::int64_t>(time_ns - *first_, 0) + step / 2) / step) : counted;
+    return plan_.at(p_.schema().channels[p_.order()[place]].name, data::later(time_ns, static_cast<std::int64_t>(ahead + 1), step),
+                    row + ahead);
   }
 
   const Predictor& p_;
@@ -178,7 +180,7 @@ Result<int> stream(Options& options, const Context& context) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
     if (!kind) {
-      if (ask.strict) return fail(kind.error());
+      if (ask.strict || reader.header_refused()) return fail(kind.error());
       complain(kind.error());
       continue;
     }
@@ -206,10 +208,18 @@ Result<int> stream(Options& options, const Context& context) {
     std::string answer;
     const std::size_t targets = p.targets();
     if (request.horizon == 1 || one.status == StepStatus::kRejected) {
-      answer = lines->line({one.time_ns, {}, 1, one.status, one.value.data(), one.quantiles.data(), targets, nullptr, 0});
+      answer = lines->line({step_ns == 0 ? one.time_ns : data::later(time_ns, 1, step_ns),
+                            {},
+                            1,
+                            one.status,
+                            one.value.data(),
+                            one.quantiles.data(),
+                            targets,
+                            nullptr,
+                            0});
     } else if (auto done = session.forecast(outlook.fill(request, time_ns), ahead); done) {
       for (std::size_t h = 0; h < request.horizon; ++h) {
-        answer += lines->line({ahead.time_ns[h],
+        answer += lines->line({step_ns == 0 ? ahead.time_ns[h] : data::later(time_ns, static_cast<std::int64_t>(h) + 1, step_ns),
                                {},
                                h + 1,
                                ahead.status[h],

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -29,20 +30,26 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-// While it lives, Ctrl-C asks the training to stop; the second one ends the program.
+// While it lives, Ctrl-C and the signal of a machine that goes down ask the training to stop; the second one ends the program.
 class StopOnInterrupt {
  public:
-  StopOnInterrupt() : before_(std::signal(SIGINT, &StopOnInterrupt::note)) { interrupted = false; }
-  ~StopOnInterrupt() { std::signal(SIGINT, before_); }
+  StopOnInterrupt() {
+    interrupted = false;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], &StopOnInterrupt::note);
+  }
+  ~StopOnInterrupt() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
+  }
   StopOnInterrupt(const StopOnInterrupt&) = delete;
   StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
 
  private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM};
   static void note(int) {
     interrupted = true;
-    std::signal(SIGINT, SIG_DFL);
+    for (const int each : kSignals) std::signal(each, SIG_DFL);
   }
-  void (*before_)(int);
+  std::array<void (*)(int), kSignals.size()> before_{};
 };
 
 struct Request {
@@ -229,13 +236,13 @@ Result<int> train(Options& options, const Context& context) {
   Request request;
   request.learning.training.steps = 600;
   options.positional("FILE", request.file, "The recording: CSV, WAV, npy or npz.");
-  options.option("-o,--output MODEL", request.output, "Where the model goes; has to be given.");
+  options.output("-o,--output MODEL", request.output, "Where the model goes; has to be given.");
   options.option("--preset NAME", request.preset,
                  "A starting point: forecast, sensor, robotics, audio, lightweight, video, control, custom. Without it: forecast where a "
                  "horizon or a season is given, else sensor.");
   options.option("--size NAME", request.size, "Size of the backbone: tiny, small, base, large, xlarge.");
   options.option("--budget DURATION", request.budget, "Stop training after this time, such as 60s or 5min.");
-  options.option("--checkpoint FILE", request.checkpoint,
+  options.output("--checkpoint FILE", request.checkpoint,
                  "Where the training's state is kept. Without it: beside the model, MODEL.checkpoint.");
   options.flag("--resume", request.resume, "Go on from the checkpoint of an interrupted training with the same options.");
   request.limits.declare(options);
@@ -247,9 +254,10 @@ Result<int> train(Options& options, const Context& context) {
   if (options.help_shown()) return 0;
   if (request.output.empty())
     return fail({Fault::kBadUse, "there is no place for the model", "train", "-o MODEL", "For example -o plant.kizzasi"});
-  if (request.checkpoint.empty()) request.checkpoint = request.output + ".checkpoint";
-  for (const std::string* path : {&request.output, &request.checkpoint}) {
-    if (auto good = io::check_writable(*path); !good) return fail(good.error());
+  if (request.checkpoint.empty()) {
+    request.checkpoint = request.output + ".checkpoint";
+    if (auto good = io::check_writable(request.checkpoint); !good) return fail(good.error());
+    if (auto good = io::check_apart(request.checkpoint, request.file); !good) return fail(good.error());
   }
   request.learning.training.seed = static_cast<std::int64_t>(context.seed);
   if (!request.budget.empty()) {

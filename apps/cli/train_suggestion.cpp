@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kFewest = 30;         // rows below which nothing is proposed
 constexpr std::size_t kSmall = 3000;        // numbers below which the small preset is proposed
+constexpr std::size_t kTogether = 64;       // channels above which each is proposed to be predicted from itself alone
 constexpr std::int64_t kFast = 20'000'000;  // ns: a step that fast with several joints is a robot's
 
 std::string base_name(const std::string& path) {
@@ -75,6 +76,7 @@ TrainSuggestion suggest_training(const std::string& file, const std::vector<Seri
   if (!sound) {
     out.command.append(fmt::format(" --context {} --horizon {}", out.context, out.horizon));
     if (out.season > 0) out.command.append(fmt::format(" --season {}", out.season));
+    if (targets > kTogether) out.command.append(" --channel-mode independent");
   }
   for (const std::string& limit : out.limits) out.command.append(" --limit ").append(shell_word(limit));
   return out;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -401,6 +402,28 @@ void PrepareOptions::fields(FieldVisitor& visit) {
   visit.field({"observed", "Channels that are read but not predicted."}, observed);
   visit.field({"known_future", "Channels that are known ahead, such as plans."}, known_future);
   visit.field({"drop", "Channels that are not read."}, drop);
+}
+
+std::int64_t later(std::int64_t time_ns, std::int64_t steps, std::int64_t step_ns) {
+  // A stamp may be any number: what passes the end of time wraps, as in a session.
+  const auto wrapped = [](std::int64_t from, std::int64_t count, std::int64_t length) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) +
+                                     static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(length));
+  };
+  if (step_ns == 0 || step_ns % kMonth != 0) return wrapped(time_ns, steps, step_ns);
+  using namespace std::chrono;
+  const sys_time<nanoseconds> from{nanoseconds(time_ns)};
+  const auto day = floor<days>(from);
+  const year_month_day date(day);
+  const year_month month = date.year() / date.month() + months(steps * (step_ns / kMonth));
+  const year_month_day_last month_end(month.year(), month_day_last(month.month()));
+  const bool at_end = date == year_month_day_last(date.year(), month_day_last(date.month()));
+  const auto target = at_end || date.day() > month_end.day() ? sys_days(month_end) : sys_days(month / date.day());
+  return wrapped((from - day).count(), target.time_since_epoch().count(), 86'400'000'000'000);
+}
+
+std::int64_t row_time(const Series& series, std::size_t row) {
+  return later(series.start_ns, static_cast<std::int64_t>(row), series.schema.step_ns);
 }
 
 SeriesReport PrepareReport::total() const {

@@ -58,6 +58,12 @@ struct PrepareReport {
 // Thread: any.
 Result<std::vector<Series>> prepare(const Table& table, const PrepareOptions& options, PrepareReport& report);
 
+// The moment some steps after (or before) a moment. Where the step is a number of months, as `prepare` makes it of calendar series, those
+// are months of the calendar: on the same day, on the last one where the month is shorter or the moment stands on its month's last day.
+std::int64_t later(std::int64_t time_ns, std::int64_t steps, std::int64_t step_ns);
+// The moment of a row, also of one beyond the end. (Series::time_ns counts months as equally long.)
+std::int64_t row_time(const Series& series, std::size_t row);
+
 // Fills runs of missing cells of each channel: `interpolate` on the straight line between their neighbours, `forward` with the last value;
 // runs longer than max_gap frames (0: without limit), and those without the neighbours that are needed, stay. Returns the cells filled.
 std::size_t fill_missing(Series& series, std::string_view policy, std::size_t max_gap);

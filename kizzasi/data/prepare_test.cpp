@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -192,6 +193,39 @@ TEST(Prepare, MonthsYearsAndCenturiesAreCounted) {
     }
   }
   EXPECT_EQ(report.total().gap_frames, 1U);
+}
+
+// Rows of a calendar series stand on the very stamps that made them, and go on with those of the calendar.
+TEST(Prepare, RowsOfACalendarStandOnItsStamps) {
+  using namespace std::chrono;
+  const auto ns = [](sys_days day, int hours) { return sys_time<nanoseconds>(day + std::chrono::hours(hours)).time_since_epoch().count(); };
+  for (const int step : {1, 3, 12}) {
+    for (const unsigned day : {1U, 15U, 28U, 32U}) {  // 32: the last of each month
+      std::vector<std::int64_t> stamps;
+      for (int i = 0; i < 200; ++i) {
+        const year_month month = year(1965) / January + months(i * step);
+        const sys_days date = day > 31 ? sys_days(month / last) : sys_days(month / std::chrono::day(day));
+        stamps.push_back(ns(date, day == 15 ? 7 : 0));
+      }
+      Table table = table_of({}, {});
+      for (std::size_t i = 0; i < 150; ++i) {
+        if (i % 40 == 17) continue;  // a gap
+        table.time_ns.push_back(stamps[i]);
+        table.values.push_back(static_cast<double>(i));
+      }
+      PrepareReport report;
+      const auto series = prepare(table, {}, report);
+      ASSERT_TRUE(series) << series.error().text();
+      ASSERT_EQ(series->front().rows(), 150U);
+      for (std::size_t i = 0; i < 200; ++i) {
+        ASSERT_EQ(row_time(series->front(), i), stamps[i]) << step << " " << day << " " << i;
+        if (i + 1 == 200 || day == 28) continue;  // of the 28th of February alone it cannot be told whether it means the last
+        ASSERT_EQ(later(stamps[i], 1, series->front().schema.step_ns), stamps[i + 1]) << step << " " << day << " " << i;
+      }
+    }
+  }
+  EXPECT_EQ(later(5, 3, 60), 185);
+  EXPECT_EQ(later(5, 3, 0), 5);
 }
 
 TEST(Prepare, FarFutureStampsAreSetAside) {

@@ -14,7 +14,6 @@ namespace kizzasi {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kRowOfNoTime = 1'000'000'000;  // as in a session
 constexpr std::size_t kLongest = 1'000'000;
 constexpr std::size_t kMostNumbers = std::size_t{1} << 28;  // 2 GiB of them
 constexpr std::size_t kAttempts = 50;                       // at a sample path that a constraint rejects

@@ -15,9 +15,8 @@ namespace kizzasi {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kRowsAtOnce = 64;               // of a prefill
-constexpr double kFarthest = 1e6;                     // scales from the centre beyond which a value is no measurement
-constexpr std::int64_t kRowOfNoTime = 1'000'000'000;  // a schema without a step: rows count as seconds, as in the constraint language
+constexpr std::size_t kRowsAtOnce = 64;  // of a prefill
+constexpr double kFarthest = 1e6;        // scales from the centre beyond which a value is no measurement
 
 std::int64_t later(std::int64_t time_ns, std::int64_t by) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(time_ns) + static_cast<std::uint64_t>(by));

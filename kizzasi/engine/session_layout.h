@@ -9,6 +9,9 @@
 
 namespace kizzasi {
 
+// Time from row to row of a schema without a step: rows count as seconds, as in the constraint language.
+inline constexpr std::int64_t kRowOfNoTime = 1'000'000'000;
+
 // What a session counts, each a u64 of the state's field "counts", in this order.
 enum SessionCount : std::size_t {
   kCountFrames,          // frames taken, those of gaps among them

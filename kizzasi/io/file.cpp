@@ -130,6 +130,11 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   }
 }
 
+bool takes_bytes(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 namespace {
 
 // The name that a link leads to, whether a file stands there or not yet.
@@ -139,12 +144,6 @@ std::string behind_links(std::string path) {
     path = (fs::path(path).parent_path() / fs::read_symlink(path, fault)).string();
   }
   return path;
-}
-
-// A device or a pipe cannot be replaced, and must not be: it takes the bytes as they come.
-bool takes_bytes(const std::string& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
 // Writes everything and closes; what failed, where something did.
@@ -239,6 +238,20 @@ Result<void> check_writable(const std::string& path) {
   }
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return fail(write_error(path, fmt::format("writing to the folder '{}'", folder), errno));
   return {};
+}
+
+Result<void> check_apart(const std::string& written, const std::string& read) {
+  if (written.empty() || read.empty() || takes_bytes(written)) return {};
+  std::error_code fault;
+  bool same = fs::equivalent(written, read, fault);
+  if (fault) {  // one of them is not there
+    const auto place = [&](const std::string& path) { return fs::weakly_canonical(fs::absolute(behind_links(path), fault), fault); };
+    const fs::path one = place(written), other = place(read);
+    same = !one.empty() && one == other;
+  }
+  if (!same) return {};
+  return fail({Fault::kBadUse, "this file would be written over, and the command has another use for it", written,
+               fmt::format("another file than '{}'", read), "Give what is written a name of its own."});
 }
 
 std::string extension(std::string_view path) {

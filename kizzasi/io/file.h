@@ -35,6 +35,9 @@ class FileReader {
   std::int64_t size_ = -1;
 };
 
+// Whether this is a device or a pipe, which cannot be read twice nor replaced, and must not be: it takes the bytes as they come.
+bool takes_bytes(const std::string& path);
+
 // The whole file as bytes; an error where it holds more than `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
@@ -50,6 +53,9 @@ Result<void> write_files(std::span<const FileToWrite> files);
 
 // What is sure to stop `write_file` later, told before long work: an empty name, a folder of that name, no folder around it, no permission.
 Result<void> check_writable(const std::string& path);
+
+// An error where `written` and `read` lead to one file, there or not yet: what is read would be lost. Devices and pipes are no such files.
+Result<void> check_apart(const std::string& written, const std::string& read);
 
 // The part after the last dot of the name, in small letters; empty where there is none.
 std::string extension(std::string_view path);

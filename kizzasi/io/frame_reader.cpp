@@ -61,6 +61,16 @@ Result<std::int64_t> FrameReader::read_time(std::string_view text) {
   return clock_ ? clock_->utc_ns(*wall) : *wall;
 }
 
+// Whether the fields have a frame's number of cells and none of them could be a value or a moment.
+bool FrameReader::is_line_of_names() const {
+  const std::size_t cells = fields_.size();
+  if (cells < 2 || (cells != names_.size() && cells != names_.size() + 1)) return false;
+  const bool timed = std::any_of(fields_.begin(), fields_.end(), [](std::string_view cell) { return is_time_name(cell); });
+  return std::none_of(fields_.begin(), fields_.end(), [&](std::string_view cell) {
+    return is_missing_word(cell) || number_styles(cell) != 0 || scan_stamp(cell).has_value() || (!timed && bool_word(cell).has_value());
+  });
+}
+
 // Which cell is which channel, from the first line that can tell. True: the line is a header.
 Result<bool> FrameReader::settle_columns(std::string_view line) {
   const std::size_t channels = names_.size();
@@ -85,6 +95,7 @@ Result<bool> FrameReader::settle_columns(std::string_view line) {
       for (std::size_t c = 0; c < channels; ++c) {
         const auto times = std::count(columns.begin(), columns.end(), static_cast<int>(c));
         if (times != 1) {
+          header_refused_ = true;
           return bad(times == 0 ? fmt::format("the header lacks channel '{}'", names_[c])
                                 : fmt::format("the header names channel '{}' twice", names_[c]),
                      fmt::format("the channels {}", fmt::join(names_, ", ")), "Name each channel once, in any order.");
@@ -94,6 +105,12 @@ Result<bool> FrameReader::settle_columns(std::string_view line) {
       columns_ = std::move(columns);
       settled_ = true;
       return true;
+    }
+    if (delimiter != ' ' && is_line_of_names()) {
+      header_refused_ = true;
+      return bad(fmt::format("the header '{}' names none of the model's channels", shown(line)),
+                 fmt::format("the channels {}", fmt::join(names_, ", ")),
+                 "Leave the header out where the cells are these channels in order.");
     }
     if (fields_.size() != channels && fields_.size() != channels + 1) continue;
     const bool timed = fields_.size() == channels + 1;

@@ -46,12 +46,15 @@ class FrameReader {
   // One line without its newline. An error names the line's number; the reader goes on with the next line as if the bad one had not been.
   Result<LineKind> read(std::string_view line, StreamFrame& frame);
   std::size_t lines() const noexcept { return lines_; }
+  // True once a line of names was refused: frames below it belong to other channels, and the stream is not to go on.
+  bool header_refused() const noexcept { return header_refused_; }
 
  private:
   Result<LineKind> read_csv(std::string_view line, StreamFrame& frame);
   Result<LineKind> read_json(std::string_view line, StreamFrame& frame);
   Result<bool> settle_columns(std::string_view line);
   Result<std::int64_t> read_time(std::string_view text);
+  bool is_line_of_names() const;
   tl::unexpected<Error> bad(std::string what, std::string expected, std::string hint, std::string_view column = {}) const;
 
   std::vector<std::string> names_;
@@ -59,7 +62,7 @@ class FrameReader {
   FrameFormat format_;
   std::optional<WallClock> clock_;
   std::size_t lines_ = 0;
-  bool settled_ = false;
+  bool settled_ = false, header_refused_ = false;
   char delimiter_ = ',';
   static constexpr int kTime = -1, kIgnored = -2;
   std::vector<int> columns_;  // (cells) the channel of each, kTime or kIgnored

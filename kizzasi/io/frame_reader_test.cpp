@@ -65,6 +65,25 @@ TEST(FrameReader, AHeaderSettlesTheOrder) {
   EXPECT_EQ(reader.lines(), 4U);
 }
 
+// What stands below a header that does not fit belongs to other channels, whatever the number of its cells.
+TEST(FrameReader, AHeaderOfOtherChannelsIsRefusedForGood) {
+  const auto refuses = [](const Schema& schema, std::string_view line) {
+    FrameReader reader(schema);
+    StreamFrame frame;
+    return !reader.read(line, frame) && reader.header_refused();
+  };
+  for (const char* header : {"time,temp", "time,hum,temp2", "hum,temp2", "time;hum;pressure", "a,b", "time,a,b", "zeit\tx\ty", "time,y,n",
+                             "temp,temp,hum", "\"a\",\"b\"", "note,hum,a,b"}) {
+    EXPECT_TRUE(refuses(two(), header)) << header;
+  }
+  Schema one;
+  one.channels = {{"x", "", Role::kTarget}};
+  for (const char* header : {"time,y", "time,no", "date,value"}) EXPECT_TRUE(refuses(one, header)) << header;
+  // A remark, the rest of a line that was cut, words for values: the stream goes on.
+  for (const char* line : {"logger started", "00Z,1.5,x", "true,false", "nan,nan", "2024-03-04,n,y", "x"})
+    EXPECT_FALSE(refuses(two(), line)) << line;
+}
+
 TEST(FrameReader, DecimalCommaAndSentinels) {
   FrameOptions options;
   options.decimal = ',';

@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "kizzasi/io/file.h"
+#include "kizzasi/io/overview.h"
 #include "kizzasi/io/recording.h"
 
 namespace kizzasi::io {
@@ -215,12 +218,60 @@ TEST_F(WrongUse, APipeTakesTheBytesAndStaysAPipe) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
 }
 
+// A pipe is opened once and read to its end: its writer goes away with the first reader.
+TEST_F(WrongUse, ARecordingComesThroughAPipe) {
+  const std::string pipe = (folder_ / "pipe").string();
+  std::string text = "a,b\n";
+  for (int i = 0; i < 20'000; ++i) text += std::to_string(i) + ",1.5\n";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const bool overview : {false, true}) {
+    std::thread writer([&] {
+      const int place = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+      std::size_t done = 0;
+      for (ssize_t put = 1; put > 0 && done < text.size(); done += static_cast<std::size_t>(std::max<ssize_t>(put, 0)))
+        put = ::write(place, text.data() + done, text.size() - done);
+      ::close(place);
+      EXPECT_EQ(done, text.size());
+    });
+    RecordingReport report;
+    if (overview) {
+      const auto seen = read_overview(pipe, {}, report);
+      ASSERT_TRUE(seen) << seen.error().text();
+      EXPECT_EQ(seen->latest.rows(), 20'000u);
+    } else {
+      const auto table = read_recording(pipe, {}, report);
+      ASSERT_TRUE(table) << table.error().text();
+      EXPECT_EQ(table->rows(), 20'000u);
+      EXPECT_EQ(table->values[2 * 19'999], 19'999);
+    }
+    writer.join();
+  }
+}
+
 TEST_F(WrongUse, ALinkIsFollowed) {
   const auto at = [&](const char* name) { return (folder_ / name).string(); };
   fs::create_symlink("real", at("link"));
   ASSERT_TRUE(write_file(at("link"), "through"));
   EXPECT_TRUE(fs::is_symlink(at("link")));
   EXPECT_EQ(*read_file(at("real"), 10), "through");
+}
+
+TEST_F(WrongUse, TwoNamesOfOneFileAreTold) {
+  const auto at = [&](const char* name) { return (folder_ / name).string(); };
+  ASSERT_TRUE(write_file(at("file"), "x"));
+  fs::create_symlink("file", at("link"));
+  fs::create_hard_link(at("file"), at("hard"));
+  fs::create_symlink("coming", at("early"));
+  for (const char* name : {"file", "link", "hard", "./file"}) {
+    const auto told = check_apart(at(name), at("file"));
+    ASSERT_FALSE(told) << name;
+    EXPECT_EQ(told.error().fault, Fault::kBadUse);
+    EXPECT_FALSE(check_apart(at("file"), at(name))) << name;
+  }
+  EXPECT_FALSE(check_apart(at("coming"), at("early")));  // neither is there yet
+  EXPECT_TRUE(check_apart(at("other"), at("file")));
+  EXPECT_TRUE(check_apart(at("other"), at("coming")));
+  EXPECT_TRUE(check_apart("/dev/null", "/dev/null"));
 }
 
 TEST_F(WrongUse, WhatCannotBeWrittenIsToldBefore) {

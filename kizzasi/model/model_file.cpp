@@ -101,8 +101,13 @@ Result<ModelFile> model_from_safetensors(SafetensorsFile file, std::string_view 
   {
     const auto config = member(file, "config", where, true);
     if (!config) return fail(config.error());
-    if (auto done = apply_fields(model.config, *config, place("config")); !done) return fail(done.error());
-    if (auto done = model.config.check(place("config")); !done) return fail(done.error());
+    auto done = apply_fields(model.config, *config, place("config"));
+    if (done) done = model.config.check(place("config"));
+    if (!done) {  // what stands in a file is no wrong use of the program
+      Error error = done.error();
+      error.fault = Fault::kBadInput;
+      return fail(std::move(error));
+    }
   }
   const auto schema = member(file, "schema", where, true);
   if (!schema) return fail(schema.error());

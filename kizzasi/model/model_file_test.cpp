@@ -70,7 +70,9 @@ TEST(ModelFile, SaysWhatIsWrongWithTheMetadata) {
       file.metadata[key] = text;
     }
     const auto m = model_from_safetensors(file, "m.safetensors");
-    return m ? std::string("opened") : m.error().text();
+    if (m) return std::string("opened");
+    EXPECT_NE(m.error().fault, Fault::kBadUse) << "what stands in a file is no wrong use of the program: " << m.error().text();
+    return m.error().text();
   };
   for (const char* key : {"config", "schema", "normalizer"}) {
     EXPECT_NE(message(key, nullptr).find(key), std::string::npos) << message(key, nullptr);
@@ -82,6 +84,10 @@ TEST(ModelFile, SaysWhatIsWrongWithTheMetadata) {
   EXPECT_NE(message("format_version", "0"), "opened");
   EXPECT_NE(message("colour", "blue").find("unknown key 'colour'"), std::string::npos);
   EXPECT_NE(message("config", R"({"d_modell": 3})").find("d_model"), std::string::npos);
+  for (const char* config :
+       {R"({"d_model": -1})", R"({"d_model": 1e18})", R"({"head": "haed"})", R"({"levels": [0.9, 0.1]})", R"({"seasons": 3})"}) {
+    EXPECT_NE(message("config", config), "opened") << config;
+  }
   EXPECT_NE(message("normalizer", R"({"offset":[1],"scale":[1]})").find("the normaliser has 1 channels"), std::string::npos);
   EXPECT_NE(message("calibration", R"({"levels":[0.5],"horizon":1,"targets":2,"stretch":[1,1],"shift":[0,0]})").find("2 targets"),
             std::string::npos);

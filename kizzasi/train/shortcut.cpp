@@ -383,7 +383,7 @@ Result<ShortcutFit> fit_shortcut(const ModelConfig& config, const Dataset& data,
                  fmt::format("the short-cut's equations, {} rows of {} channels for {} answers, would take {:.0f} GB of memory", s.recent,
                              s.past(), s.horizon * s.targets, bytes * 1e-9),
                  "model", fmt::format("at most {:.0f} GB", kMostMomentBytes * 1e-9),
-                 "Take a smaller --recent or --horizon, or fewer channels."});
+                 "Take --channel-mode independent, a smaller --recent or --horizon, or fewer channels."});
   }
   const Moments seen = moments(data, train, pool);
   if (seen.windows < 1) {

@@ -63,6 +63,29 @@ def test_forecast():
         assert line["values"]["flow"] == float(r["flow"]) and line["quantiles"]["level"]["0.9"] == float(r["level_q0.9"])
 
 
+def without_times():
+    """The small model as one that counts rows, and its recording without times."""
+    model = pathlib.Path("m.kz").read_bytes()
+    size = struct.unpack("<Q", model[:8])[0]
+    head = json.loads(model[8:8 + size])
+    schema = json.loads(head["__metadata__"]["schema"])
+    schema["step_ns"] = 0
+    head["__metadata__"]["schema"] = json.dumps(schema)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    pathlib.Path("rows.kz").write_bytes(struct.pack("<Q", len(text)) + text + model[8 + size:])
+    pathlib.Path("rows.csv").write_text("".join(line.split(",", 1)[1] for line in recording(60).splitlines(keepends=True)))
+
+
+def test_rows_have_their_numbers_in_the_recording():
+    without_times()
+    for lookback in ([], ["--lookback", "1"], ["--lookback", "17"], ["--lookback", "60"], ["--lookback", "500"]):
+        rows = table(run("forecast", "rows.kz", "rows.csv", "-h", "4", *lookback)[0])
+        assert [row["row"] for row in rows] == ["60", "61", "62", "63"], (lookback, rows)
+        steps = json.loads(run("forecast", "rows.kz", "rows.csv", "-h", "4", "--json", *lookback)[0])["steps"]
+        assert [step["row"] for step in steps] == [60, 61, 62, 63], (lookback, steps)
+
+
 def test_limits_hold_for_what_is_printed():
     limits = ["--limit", "0.123456 <= flow <= 0.98765", "--limit", "abs(rate(level)) <= 0.0001 [m/s]", "--decimals", "2"]
     out, _ = run("forecast", "m.kz", "d.csv", "-h", "9", "--hold", "--samples", "5", *limits)

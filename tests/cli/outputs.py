@@ -223,6 +223,38 @@ def test_links_are_followed(folder):
         problems.append(f"a symbolic link was replaced: {done.stderr!r}")
 
 
+def test_nothing_that_is_read_is_written_over(folder):
+    """A file that an argument or another option names is never the place of an output, however it is spelled."""
+    (folder / "limits.toml").write_text('[[constraint]]\nthat = "x >= 0"\n')
+    (folder / "fields.toml").write_text("decimal = 'auto'\n")
+    for name, words in WRITERS.items():
+        verb = words[0]
+        if verb != "demo":
+            words = [*words, "--config", "fields.toml"]
+        if verb in ("train", "backtest", "forecast"):
+            words = [*words, "--limits", "limits.toml"]
+        if name == "forecast --report":
+            words = [*words, "--future", "long.csv"]
+        if verb == "detect":
+            words = [*words, "--normal", "long.csv"]
+        files = [word for word in words if word.endswith((".csv", ".kz", ".toml", ".checkpoint"))]
+        for file in files:
+            (folder / "alias").unlink(missing_ok=True)
+            (folder / "alias").symlink_to(file)
+            for spelled in (file, f"./{file}", f"{folder}/bundle/../{file}", "alias"):
+                before = state(folder)
+                done = run([word if word != "OUT" else spelled for word in words], folder)
+                if done.returncode != 2 or "written over" not in done.stderr or done.stderr.count("\n") != 1 or done.stdout:
+                    problems.append(f"{name} over {file} as {spelled}: code {done.returncode}, {done.stderr!r}")
+                if state(folder) != before:
+                    problems.append(f"{name} over {file} as {spelled}: changed files")
+    (folder / "alias").unlink(missing_ok=True)
+    (folder / "x.checkpoint").write_text(waves(300, ["x"]))
+    done = run(["train", "x.checkpoint", "-o", "x", "--steps", "1", "--horizon", "4", "--context", "16"], folder)
+    if done.returncode != 2 or "written over" not in done.stderr:
+        problems.append(f"a checkpoint over the recording: code {done.returncode}, {done.stderr!r}")
+
+
 def test_standard_output(folder):
     for verb, words in READERS.items():
         for more in ([], ["--json"]):

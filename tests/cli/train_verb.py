@@ -35,12 +35,12 @@ def train(*words, code=0, memory=None):
     return done.stdout, done.stderr
 
 
-def interrupted_at_step(step, *words):
-    """Sends SIGINT once the log names that step; the outputs after it."""
+def interrupted_at_step(step, *words, by=signal.SIGINT):
+    """Sends the signal once the log names that step; the outputs after it."""
     child = subprocess.Popen([KIZZASI, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in child.stderr:
         if line.startswith("step") and int(line.split()[1]) >= step:
-            child.send_signal(signal.SIGINT)
+            child.send_signal(by)
             break
     out, err = child.communicate(timeout=300)
     return child.returncode, out, err
@@ -49,9 +49,9 @@ def interrupted_at_step(step, *words):
 def test_an_interrupted_training_is_saved_and_resumes_to_the_same_file():
     train("d.csv", "-o", "whole.kz", *USUAL, "--quiet")
     whole = pathlib.Path("whole.kz").read_bytes()
-    for asked in (20, 60):
+    for asked, by in ((20, signal.SIGINT), (60, signal.SIGTERM)):
         name = f"stopped{asked}.kz"
-        code, out, err = interrupted_at_step(asked, "d.csv", "-o", name, *USUAL)
+        code, out, err = interrupted_at_step(asked, "d.csv", "-o", name, *USUAL, by=by)
         assert code == 130, (code, out, err)
         assert "Interrupted" in out and "--resume" in out and f"{name}.checkpoint" in out, out
         card = json.loads(subprocess.run([KIZZASI, "inspect", name, "--json"], capture_output=True, text=True, check=True).stdout)
@@ -92,6 +92,25 @@ def test_resuming_another_run_is_refused():
     assert "broken.checkpoint" in err, err
     assert not pathlib.Path("none.kz").exists()
     assert before == (pathlib.Path("whole.kz").read_bytes(), pathlib.Path("whole.kz.checkpoint").read_bytes())
+
+
+def test_months_are_those_of_the_calendar():
+    def month(i):
+        return f"{2000 + i // 12}-{1 + i % 12:02d}-01"
+
+    rows = [f"{month(i)},{100 + 10 * math.sin(i * math.pi / 6) + i % 5},{i % 12}" for i in range(264)]
+    pathlib.Path("months.csv").write_text("time,x,plan\n" + "\n".join(rows[:240]) + "\n")
+    pathlib.Path("plan.csv").write_text("time,plan\n" + "\n".join(f"{month(i)},{i % 12}" for i in range(240, 264)) + "\n")
+    train("months.csv", "-o", "months.kz", "--horizon", "12", "--context", "24", "--known-future", "plan", "--steps", "1", "--quiet")
+    run = lambda *words, text=None: subprocess.run([KIZZASI, *words], capture_output=True, text=True, input=text, check=True, timeout=60)
+    done = run("forecast", "months.kz", "months.csv", "-h", "24", "--json", "--future", "plan.csv")
+    answer = json.loads(done.stdout)
+    assert answer["unknown_future_values"] == 0, "a plan of months meets the months ahead"
+    assert [step["time"][:10] for step in answer["steps"]] == [month(i) for i in range(240, 264)], answer["steps"]
+    for ahead in (1, 3):
+        lines = run("stream", "months.kz", "--plan", "plan.csv", "-h", str(ahead), "--quiet", text="\n".join(["time,x,plan", *rows[:30]]) + "\n").stdout.splitlines()[1:]
+        times = [line.split(",")[0][:10] for line in lines]
+        assert times == [month(i + 1 + h) for i in range(30) for h in range(ahead)], times
 
 
 def test_a_budget_ends_the_training():
