@@ -215,7 +215,9 @@ Result<int> detect(Options& options, const Context& context) {
   const auto range = range_of(wishes.calibrate);
   if (!range) return fail(range.error());
   if (wishes.least < 1) return fail(bad_use(fmt::format("{} frames are none", wishes.least), "--least", "at least 1"));
-  auto predictor = Predictor::load(wishes.model);
+  PredictorOptions fixed;
+  fixed.adapt = false;
+  auto predictor = Predictor::load(wishes.model, fixed);
   if (!predictor) return fail(predictor.error());
   const Schema& schema = (*predictor)->schema();
   const auto rate = rate_of(wishes.false_alarms, schema.step_ns);

@@ -36,6 +36,10 @@ Result<Detector> Detector::make(std::shared_ptr<const Predictor> predictor, cons
     return fail({Fault::kBadInput, "the model predicts no spread", "detect", "a model with quantiles",
                  "Train one with a distribution head, or with calibrated intervals."});
   }
+  if (predictor->options().adapt && predictor->calibration().rate > 0) {
+    return fail({Fault::kBadUse, "the intervals of this predictor learn from the stream", "detect", "intervals that stay as calibrated",
+                 "Load the model with PredictorOptions::adapt = false."});
+  }
   Detector detector(std::move(predictor), options);
   detector.on_ = std::numeric_limits<double>::infinity();  // nothing is kept out while it calibrates
   detector.off_ = detector.on_;

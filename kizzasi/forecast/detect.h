@@ -33,9 +33,10 @@ struct FrameVerdict {
 // Thread: one stream. Real-time: step, yes, but for a frame that begins an event, which forecasts those after it.
 class Detector {
  public:
-  // The predictor needs quantiles (two levels or more). Thresholds are taken from `normal`: rows that training never saw and that are
-  // taken to be free of anomalies; its first rows only warm the model up. The rate holds for the detector as it runs, with its false alarms
-  // kept from the model.
+  // The predictor needs quantiles (two levels or more) that do not learn from the stream (PredictorOptions::adapt): those would never see
+  // what is kept out, tighten with every false alarm, and raise the next. Thresholds are taken from `normal`: rows that training never saw
+  // and that are taken to be free of anomalies; its first rows only warm the model up. The rate holds for the detector as it runs, with its
+  // false alarms kept from the model.
   static Result<Detector> make(std::shared_ptr<const Predictor> predictor, const Series& normal, const DetectOptions& options);
 
   // Judges the frame, then shows it to the model. While the score is at or above the threshold, channels that are themselves beyond it

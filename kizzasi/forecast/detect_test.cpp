@@ -130,7 +130,7 @@ TEST(EventScores, EqualPublishedCode) {
 }
 
 // An untrained model whose intervals are calibrated by hand: about +-2 around the last value of noise with deviation 1.
-std::shared_ptr<const Predictor> rough_model() {
+std::shared_ptr<const Predictor> rough_model(double rate = 0, bool adapt = true) {
   ModelFile m;
   m.config.backbone.d_model = 8;
   m.config.backbone.n_layers = 1;
@@ -144,7 +144,18 @@ std::shared_ptr<const Predictor> rough_model() {
   m.schema.channels = {{"flow", "", Role::kTarget}, {"pressure", "", Role::kTarget}, {"valve", "", Role::kObserved}};
   m.normalizer = Normalizer({10, 20, 0}, {1, 1, 1});
   m.weights = SignalModel::initial_weights(m.config, channel_counts(m.schema), Rng(5));
-  auto made = Predictor::make(std::move(m));
+  if (rate > 0) {
+    m.calibration.levels = m.config.head.levels;
+    m.calibration.horizon = 1;
+    m.calibration.targets = 2;
+    m.calibration.stretch.assign(10, 1);
+    m.calibration.shift = {-2, -0.7, 0, 0.7, 2, -2, -0.7, 0, 0.7, 2};
+    m.calibration.windows = 100;
+    m.calibration.rate = rate;
+  }
+  PredictorOptions options;
+  options.adapt = adapt;
+  auto made = Predictor::make(std::move(m), std::move(options));
   EXPECT_TRUE(made) << made.error().text();
   return *made;
 }
@@ -245,6 +256,21 @@ TEST(Detector, FlaggedChannelsEnterAsMissingForAStatedTimeAtMost) {
   }
   EXPECT_EQ(detector->kept_out(), 7u);
   EXPECT_FALSE(detector->step(stream.frame(207)).kept_out);
+}
+
+// Intervals that learn from what is let in alone would tighten until everything alarms.
+TEST(Detector, TakesIntervalsThatStayAsTheyAre) {
+  const Series normal = quiet(2000, 1), stream = quiet(6000, 2);
+  const auto refused = Detector::make(rough_model(0.05), normal, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, Fault::kBadUse);
+  DetectOptions options;
+  options.rate = 0.005;
+  auto detector = Detector::make(rough_model(0.05, false), normal, options);
+  ASSERT_TRUE(detector) << detector.error().text();
+  std::size_t alarms = 0;
+  for (std::size_t r = 0; r < stream.rows(); ++r) alarms += detector->step(stream.frame(r)).alarm ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(alarms) / 6000, 0.005, 0.005);
 }
 
 TEST(Detector, DoesNotJudgeAcrossGaps) {

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import resource
 import signal
 import subprocess
@@ -111,6 +112,19 @@ def test_months_are_those_of_the_calendar():
         lines = run("stream", "months.kz", "--plan", "plan.csv", "-h", str(ahead), "--quiet", text="\n".join(["time,x,plan", *rows[:30]]) + "\n").stdout.splitlines()[1:]
         times = [line.split(",")[0][:10] for line in lines]
         assert times == [month(i + 1 + h) for i in range(30) for h in range(ahead)], times
+
+
+def test_noise_alarms_as_often_as_asked_for():
+    noise = random.Random(3)
+    pathlib.Path("noise.csv").write_text("time,x\n" + "".join(f"{60 * i},{noise.gauss(50, 3):.4f}\n" for i in range(4000)))
+    train("noise.csv", "-o", "noise.kz", "--horizon", "4", "--context", "32", "--steps", "1", "--quiet")
+    words = [KIZZASI, "detect", "noise.kz", "noise.csv", "--false-alarms", "0.005", "--json", "--quiet", "-o", "scores.csv"]
+    answer = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
+    scores = [line.split(",")[1] for line in pathlib.Path("scores.csv").read_text().splitlines()[1:]]
+    alarms = sum(1 for score in scores if score and float(score) >= answer["threshold"])
+    assert alarms <= 0.015 * 4000, f"{alarms} of 4000 frames of noise alarm"
+    # A score is a probability's logarithm: of noise, one frame in 200 reaches 2.3.
+    assert 1.5 <= answer["threshold"] <= 3.5, answer["threshold"]
 
 
 def test_a_budget_ends_the_training():
