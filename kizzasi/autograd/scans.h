@@ -24,4 +24,8 @@ Var<T> ssd(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d, std::
 template <typename T>
 Var<T> diagonal_scan(Var<T> x, Var<T> a, Var<T> c, Var<T> d);
 
+// y[t] = a[t] y[t - 1] + x[t] elementwise from y = 0; a, x: (batch, time, E).
+template <typename T>
+Var<T> gated_scan(Var<T> a, Var<T> x);
+
 }  // namespace kizzasi::autograd

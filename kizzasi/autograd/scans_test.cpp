@@ -1,4 +1,6 @@
 #include "kizzasi/autograd/scans.h"
+#include "kizzasi/autograd/ops.h"
+#include "kizzasi/autograd/recurrent.h"
 
 #include <gtest/gtest.h>
 
@@ -318,6 +320,100 @@ TEST(DiagonalScanOp, FollowsItsDoubleFormInF32) {
         if (testing::Test::HasFatalFailure()) return;
       }
     }
+  }
+}
+
+// ---- gated_scan
+
+const auto gated_op = [](const auto& v) { return gated_scan(v[0], v[1]); };
+
+std::vector<CheckedInput> gated_inputs(std::size_t batch, std::size_t time, std::size_t channels, Rng& rng) {
+  return {uniform_input("a", {batch, time, channels}, rng, -1, 1), normal_input("x", {batch, time, channels}, rng)};
+}
+
+// Without a recurrence: y[t] = sum over s <= t of x[s] times the product of a after s.
+Values gated_truth(const std::vector<CheckedInput>& in) {
+  const Dims& d = in[0].dims;
+  Values y;
+  for (std::size_t b = 0; b < d[0]; ++b) {
+    for (std::size_t t = 0; t < d[1]; ++t) {
+      for (std::size_t e = 0; e < d[2]; ++e) {
+        double sum = 0;
+        for (std::size_t s = 0; s <= t; ++s) {
+          double term = in[1].values[(b * d[1] + s) * d[2] + e];
+          for (std::size_t k = s + 1; k <= t; ++k) term *= in[0].values[(b * d[1] + k) * d[2] + e];
+          sum += term;
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+TEST(GatedScanOp, IsTheSumOfDecayedInputsAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(11);
+  for (const auto& [time, channels] : {std::pair<std::size_t, std::size_t>{1, 1}, {7, 3}, {40, 19}, {5, 70}}) {
+    const auto inputs = gated_inputs(2, time, channels, rng);
+    Tape<double> tape;
+    expect_values(gated_op(leaves(tape, inputs)), gated_truth(inputs), 1e-13);
+    expect_gradients(inputs, gated_op);
+    expect_f32_follows_f64(gated_op, inputs, 3e-6);
+  }
+}
+
+// ---- lstm, gru
+
+// One column of numbers of (batch, time, width) at one time.
+template <typename T>
+Var<T> at_time(Var<T> x, std::size_t t) {
+  return reshape(slice(x, 1, t, t + 1), {x.dims()[0], x.dims()[2]});
+}
+
+// The cells of the papers, step by step from primitives.
+template <typename T>
+Var<T> composed(bool is_lstm, Var<T> x, Var<T> u, Var<T> c) {
+  const std::size_t batch = x.dims()[0], time = x.dims()[1], width = u.dims()[1];
+  const std::vector<T> zeros(batch * width);
+  Var<T> h = x.tape->constant({batch, width}, zeros), memory = h;
+  std::vector<Var<T>> all;
+  for (std::size_t t = 0; t < time; ++t) {
+    const Var<T> in = at_time(x, t), inside = linear(h, u, c);
+    const auto gate = [&](Var<T> of, std::size_t i) { return slice(of, 1, i * width, (i + 1) * width); };
+    if (is_lstm) {
+      const Var<T> a = add(in, inside);
+      memory = add(mul(sigmoid(gate(a, 1)), memory), mul(sigmoid(gate(a, 0)), tanh(gate(a, 2))));
+      h = mul(sigmoid(gate(a, 3)), tanh(memory));
+    } else {
+      const Var<T> r = sigmoid(add(gate(in, 0), gate(inside, 0))), z = sigmoid(add(gate(in, 1), gate(inside, 1)));
+      const Var<T> n = tanh(add(gate(in, 2), mul(r, gate(inside, 2))));
+      h = add(n, mul(z, sub(h, n)));
+    }
+    all.push_back(reshape(h, {batch, 1, width}));
+  }
+  return concat(std::span<const Var<T>>(all), 1);
+}
+
+const auto lstm_op = [](const auto& v) { return lstm(v[0], v[1]); };
+const auto gru_op = [](const auto& v) { return gru(v[0], v[1], v[2]); };
+
+TEST(RecurrentOps, AreTheirCellsAndTheirGradientsAreThoseOfDifferences) {
+  Rng rng(12);
+  for (const auto& [batch, time, width] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {2, 5, 3}, {3, 20, 9}, {2, 3, 33}}) {
+    const std::vector<CheckedInput> long_memory{normal_input("x", {batch, time, 4 * width}, rng),
+                                                normal_input("u", {4 * width, width}, rng, 0.5)};
+    const std::vector<CheckedInput> gated{normal_input("x", {batch, time, 3 * width}, rng), normal_input("u", {3 * width, width}, rng, 0.5),
+                                          normal_input("c", {3 * width}, rng)};
+    Tape<double> tape;
+    const auto values = [](Var<double> y) { return Values(y.value().begin(), y.value().end()); };
+    const auto a = leaves(tape, long_memory), b = leaves(tape, gated);
+    expect_values(lstm_op(a), values(composed<double>(true, a[0], a[1], {})), 1e-13);
+    expect_values(gru_op(b), values(composed<double>(false, b[0], b[1], b[2])), 1e-13);
+    expect_gradients(long_memory, lstm_op);
+    expect_gradients(gated, gru_op);
+    expect_gradients({gated[0], gated[1]}, [](const auto& v) { return gru(v[0], v[1], Var<double>{}); });
+    expect_f32_follows_f64(lstm_op, long_memory, 3e-6);
+    expect_f32_follows_f64(gru_op, gated, 3e-6);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "kizzasi/kernels/conv1d.h"
 #include "kizzasi/kernels/diagonal_scan.h"
 #include "kizzasi/kernels/every_target_test.h"
+#include "kizzasi/kernels/gated_scan.h"
 #include "kizzasi/kernels/selective_scan.h"
 #include "kizzasi/kernels/ssd.h"
 
@@ -154,6 +155,29 @@ TEST(Conv1d, KeepsItsLawsAndEqualsTheCausalSum) {
         expect_laws(in, fast, plain, 2e-6f);
         if (testing::Test::HasFatalFailure()) return;
       }
+    }
+  }
+}
+
+// ---- gated_scan
+
+TEST(GatedScan, KeepsItsLaws) {
+  for (const std::size_t channels : kChannels) {
+    for (const std::size_t rows : kRows) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, " << rows << " rows");
+      const Inputs in{rows,
+                      channels,
+                      {rows_of(rows, channels, -1, 1, 3), rows_of(rows, channels, 0, 1, 4)},
+                      {channels, channels},
+                      normal_values(channels, 1.0f, 5)};
+      const auto step = [](auto form) {
+        return [form](const Inputs& from, std::size_t begin, std::size_t count, std::span<float> h, MatrixSpan y) {
+          form(from.view(1, begin, count), from.view(0, begin, count), h, y);
+        };
+      };
+      expect_laws(in, step(gated_scan), step(gated_scan_plain), 1e-6f);
+      expect_nan_stays_in_its_channel(in, step(gated_scan));
+      if (testing::Test::HasFatalFailure()) return;
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "kizzasi/base/suggest.h"
+#include "kizzasi/model/gated/lstm.h"
+#include "kizzasi/model/gated/mingru.h"
 #include "kizzasi/model/mamba.h"
 #include "kizzasi/model/mamba2.h"
 #include "kizzasi/model/s4d.h"
@@ -29,6 +31,10 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kMambaLayer>("mamba", "selective, a step size for every channel"),
     stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C"),
     stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate"),
+    stack_of<kMinGruLayer>("mingru", "gates that see the input alone: the cheapest step"),
+    stack_of<kMinLstmLayer>("minlstm", "mingru with gates to keep and to take, normalised"),
+    stack_of<kGruLayer>("gru", "gates that see the input and the last output"),
+    stack_of<kLstmLayer>("lstm", "gru with a memory beside the output"),
 });
 
 // Widths, states and layers of the named sizes, the same for every architecture.

@@ -66,6 +66,20 @@ TEST(ModelConfig, ABuilderTakesEveryFieldByItsNameAndEveryFieldReadsBack) {
   EXPECT_FALSE(Builder<ModelConfig>().set("d_model", 30).set("head_dim", 7).build());  // each in its range, together not
 }
 
+TEST(ModelConfig, EveryArchitectureHasItsPage) {
+  const auto table = read_file(KIZZASI_SOURCE_DIR "/docs/backbones/README.md");
+  ASSERT_TRUE(table);
+  for (const Architecture& architecture : architectures()) {
+    const std::size_t row = table->find("| `" + std::string(architecture.name) + "` | [");
+    ASSERT_NE(row, table->npos) << architecture.name;
+    const std::size_t begin = table->find('(', row) + 1;
+    const std::string page = table->substr(begin, table->find(')', begin) - begin);
+    const auto text = read_file(KIZZASI_SOURCE_DIR "/docs/backbones/" + page);
+    ASSERT_TRUE(text) << page;
+    EXPECT_NE(text->find(architecture.name), text->npos) << page;
+  }
+}
+
 TEST(ModelConfig, EveryArchitectureHasEverySize) {
   for (const Architecture& architecture : architectures()) {
     std::size_t before = 0;

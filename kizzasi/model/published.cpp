@@ -135,56 +135,6 @@ Result<PublishedModel> published_model(const NamedTensors& tensors, const Json& 
   return model;
 }
 
-bool is_published_s4d(const NamedTensors& tensors) {
-  return tensors.count("kernel.log_dt") != 0 || tensors.count("layer.kernel.inv_dt") != 0;
-}
-
-Result<PublishedS4d> published_s4d(const NamedTensors& tensors, const Json& config, std::string_view where) {
-  PublishedS4d layer;
-  layer.block = tensors.count("layer.kernel.inv_dt") != 0;
-  const std::string prefix = layer.block ? "layer." : "";
-  std::map<std::string, Shape> wanted;
-  const auto eigenvalues = tensors.find(prefix + (layer.block ? "kernel.A_real" : "kernel.log_A_real"));
-  if (eigenvalues == tensors.end() || eigenvalues->second.shape.size() != 2)
-    return refused("there are no eigenvalues", where, "A_real (d_model, d_state / 2)");
-  const std::size_t d = eigenvalues->second.shape[0], n = eigenvalues->second.shape[1];
-  if (layer.block) {
-    wanted = {{"layer.D", {1, d}},
-              {"layer.kernel.A_imag", {d, n}},
-              {"layer.kernel.A_real", {d, n}},
-              {"layer.kernel.B", {1, d, n, 2}},
-              {"layer.kernel.C", {1, d, n, 2}},
-              {"layer.kernel.inv_dt", {d, 1}},
-              {"output_linear.0.bias", {2 * d}},
-              {"output_linear.0.weight", {2 * d, d}}};
-  } else {
-    wanted = {{"D", {d}},
-              {"kernel.A_imag", {d, n}},
-              {"kernel.C", {d, n, 2}},
-              {"kernel.log_A_real", {d, n}},
-              {"kernel.log_dt", {d}},
-              {"output_linear.0.bias", {2 * d}},
-              {"output_linear.0.weight", {2 * d, d, 1}}};
-  }
-  for (const auto& [name, tensor] : tensors) {
-    const auto found = wanted.find(name);
-    if (found == wanted.end()) return refused("S4D has no such tensor", fmt::format("{}: '{}'", where, name));
-    if (found->second != tensor.shape) {
-      return refused(fmt::format("the shape is {}", shape_text(tensor.shape)), fmt::format("{}: '{}'", where, name),
-                     shape_text(found->second));
-    }
-    wanted.erase(found);
-  }
-  if (!wanted.empty()) return refused(fmt::format("tensor '{}' is missing", wanted.begin()->first), where);
-  layer.config.architecture = "s4d";
-  layer.config.d_model = static_cast<std::int64_t>(d);
-  layer.config.d_state = static_cast<std::int64_t>(2 * n);
-  const Json* rule = config.find("disc");
-  layer.config.discretization = rule != nullptr && rule->is_string() ? rule->string() : "zoh";
-  if (auto good = layer.config.check(where); !good) return fail(good.error());
-  return layer;
-}
-
 Result<Json> parse_python_json(std::string_view text, std::string_view where) {
   std::string strict;
   bool quoted = false;

@@ -26,14 +26,6 @@ Result<PublishedModel> published_model(const NamedTensors& tensors, const Json& 
 // Whether this looks like one.
 bool is_published_model(const NamedTensors& tensors);
 
-// A lone S4D layer, of s4d.py ("kernel.log_dt", ...) or as S4Block of s4.py in diagonal mode ("layer.kernel.inv_dt", ...).
-struct PublishedS4d {
-  BackboneConfig config;  // d_model, d_state, discretization
-  bool block = false;     // S4Block
-};
-Result<PublishedS4d> published_s4d(const NamedTensors& tensors, const Json& config, std::string_view where);
-bool is_published_s4d(const NamedTensors& tensors);
-
 // JSON as Python writes it: Infinity, -Infinity and NaN as bare words, or as {"__float__": "Infinity"}; both read as the latter.
 Result<Json> parse_python_json(std::string_view text, std::string_view where);
 // A number in any of these forms, or `otherwise`.

@@ -18,18 +18,22 @@ bool Verification::good() const {
 Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
                                        const Json& description, std::string_view where) {
   verification::Lines lines(io, description);
+  const auto formats = layer_formats();
+  const auto format = std::find_if(formats.begin(), formats.end(), [&](const LayerFormat& f) { return f.recognises(checkpoint.tensors); });
   Result<void> done;
-  if (is_published_s4d(checkpoint.tensors)) {
-    const auto layer = published_s4d(checkpoint.tensors, config, where);
+  if (format != formats.end()) {
+    const auto layer = format->read(checkpoint.tensors, config, where);
     if (!layer) return fail(layer.error());
-    done = verification::verify_s4d(*layer, checkpoint.tensors, description, lines);
+    done = verification::verify_layer(*layer, checkpoint.tensors, description, lines);
   } else if (is_published_model(checkpoint.tensors)) {
     const auto model = published_model(checkpoint.tensors, config, where);
     if (!model) return fail(model.error());
     done = verification::verify_stack(*model, lines);
   } else {
-    return fail({Fault::kBadInput, "the names of its tensors belong to no architecture known here", std::string(where),
-                 "a published checkpoint of Mamba, FalconMamba, Mamba-2 or S4D", ""});
+    std::string known = "a published checkpoint of mamba, falcon_mamba, mamba2";
+    for (const LayerFormat& each : formats) known.append(", ").append(each.name);
+    return fail(
+        {Fault::kBadInput, "the names of its tensors belong to no architecture known here", std::string(where), std::move(known), ""});
   }
   if (!done) return fail(done.error());
   return lines.finish();

@@ -8,6 +8,7 @@
 #include "kizzasi/base/aligned.h"
 #include "kizzasi/model/backbone.h"
 #include "kizzasi/model/published.h"
+#include "kizzasi/model/published_layer.h"
 #include "kizzasi/model/verification.h"
 
 namespace kizzasi::verification {
@@ -59,6 +60,6 @@ WeightVars<T> weight_leaves(autograd::Tape<T>& tape, const NamedTensors& weights
 Result<Shape> three_axes(const Lines& lines, const std::string& name);
 
 Result<void> verify_stack(const PublishedModel& model, Lines& lines);
-Result<void> verify_s4d(const PublishedS4d& layer, const NamedTensors& published, const Json& description, Lines& lines);
+Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, const Json& description, Lines& lines);
 
 }  // namespace kizzasi::verification

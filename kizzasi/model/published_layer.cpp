@@ -1,0 +1,49 @@
+#include "kizzasi/model/published_layer.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "kizzasi/model/gated/published.h"
+#include "kizzasi/model/published_s4d.h"
+
+namespace kizzasi {
+namespace {
+
+constexpr std::array kFormats = std::to_array<LayerFormat>({
+    {"s4d", is_published_s4d, published_s4d},
+    {"mingru", is_published_mingru, published_mingru},
+    {"minlstm", is_published_minlstm, published_minlstm},
+    {"lstm", is_published_lstm, published_lstm},
+    {"gru", is_published_gru, published_gru},
+});
+
+}  // namespace
+
+std::span<const LayerFormat> layer_formats() { return kFormats; }
+
+std::span<const float> StateBatch::floats(std::size_t b, const std::string& name) const {
+  const StateField* field = layout.find(name);
+  if (field == nullptr) return {};
+  return {reinterpret_cast<const float*>(blocks[b].data() + field->offset), elements(field->shape)};
+}
+
+Result<void> check_published(const NamedTensors& tensors, std::map<std::string, Shape> wanted, std::string_view format,
+                             std::string_view where) {
+  const auto refused = [](std::string what, std::string at, std::string expected = "") {
+    return fail({Fault::kBadInput, std::move(what), std::move(at), std::move(expected), ""});
+  };
+  for (const auto& [name, tensor] : tensors) {
+    const std::string at = fmt::format("{}: '{}'", where, name);
+    const auto found = wanted.find(name);
+    if (found == wanted.end()) return refused(fmt::format("{} has no such tensor", format), at);
+    if (found->second != tensor.shape) {
+      return refused(fmt::format("the shape is {}", shape_text(tensor.shape)), at, shape_text(found->second));
+    }
+    wanted.erase(found);
+  }
+  if (!wanted.empty()) return refused(fmt::format("tensor '{}' is missing", wanted.begin()->first), std::string(where));
+  return {};
+}
+
+}  // namespace kizzasi
