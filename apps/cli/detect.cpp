@@ -20,7 +20,7 @@ namespace kizzasi::cli {
 namespace {
 
 struct Wishes {
-  std::string model, file, calibrate = "70,80", false_alarms = "0.001", normal, label, scores, report, keep_out = "10", merge = "5";
+  std::string model, file, calibrate = "70,80", false_alarms = "0.001", normal, label, scores, report, keep_out = "24", merge = "5";
   std::int64_t least = 1;
   LoadOptions load;
 };

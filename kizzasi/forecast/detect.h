@@ -17,7 +17,7 @@ struct DetectOptions {
   double off_rate = 0.01;         // an event goes on while the score is above what this share of normal frames exceeds
   std::size_t merge_gap = 5;      // frames
   std::size_t least_frames = 1;   // frames
-  std::size_t most_missing = 10;  // frames in a row that are kept from the model at most; 0: none is
+  std::size_t most_missing = 24;  // frames in a row that are kept from the model at most; 0: none is
 };
 
 // What one frame gave.
