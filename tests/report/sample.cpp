@@ -33,10 +33,17 @@ double traffic(int hour) {
   return 600 + 4600 * day * week + 180 * std::sin(hour * 1.7) * std::cos(hour * 0.37);
 }
 
+Json axis(std::int64_t start_ns, std::int64_t step_ns) {
+  kizzasi::Series series;
+  series.start_ns = start_ns;
+  series.schema.step_ns = step_ns;
+  return report_axis(series, 0);
+}
+
 Json history_plot() {
   Json plot = block("plot", "History and forecast");
   plot["note"] = "The last two weeks, the forecast of the next 48 hours and what really came.";
-  plot["x"] = report_axis(1'530'403'200'000'000'000, kHour);
+  plot["x"] = axis(1'530'403'200'000'000'000, kHour);
   plot["y"]["label"] = "vehicles";
   plot["y"]["unit"] = "1/h";
   constexpr int kPast = 336, kAhead = 48;
@@ -178,7 +185,7 @@ Json second_part() {
   for (int i = 0; i < 40; ++i) bars.push_back(std::exp(-0.01 * (i - 20) * (i - 20)) * 900);
   Json plot = block("plot", "Joint 1");
   plot["sync"] = "arm";
-  plot["x"] = report_axis(0, 5'000'000);
+  plot["x"] = axis(0, 5'000'000);
   plot["y"]["unit"] = "rad";
   plot["lines"].push_back(report_line("q1", "truth", angle));
   Json span = Json::object();
@@ -188,7 +195,7 @@ Json second_part() {
   plot["spans"].push_back(std::move(span));
   Json below = block("plot", "Residual");
   below["sync"] = "arm";
-  below["x"] = report_axis(0, 5'000'000);
+  below["x"] = axis(0, 5'000'000);
   below["lines"].push_back(report_line("residual", "residual", residual));
   Json histogram = block("plot", "Histogram of the residuals", "half");
   histogram["x"]["start"] = -0.02;
