@@ -103,6 +103,7 @@ def run(check):
     with subprocess.Popen(["bash", "-c", f"set -o pipefail; {check.command}"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace") as process:
         for line in process.stdout:
+            line = line.replace(f"{ROOT}/", "")
             if line.strip():
                 said.append(line.rstrip() if not line.startswith("## ") else " " + line.rstrip())  # no heading of the page
                 print("  " + said[-1], flush=True)
