@@ -65,7 +65,7 @@ CHECKS = [
           "tests/cli/labelled_events.py build/bin/kizzasi 20", r"^(?:recall|false alarms).*"),
     Check("quality", "the demo's models beat every simple method, cover what they promise, and leave no limit",
           "build/bin/kizzasi demo --json --quiet --out build/evidence/demo | tools/quality.py", r"^(?:holds|FAILS) .*"),
-    Check("etth1", "mean squared error on ETTh1 under the standard protocol, at most 0.405 on average",
+    rows = {match.group(1): [cell.strip() for cell in line.split("|")[3:-1]] for line in lines if (match := re.match(r"\| ([\w-]+) \|", line))}
           'if [ -z "${KIZZASI_FIELD:-}" ]; then echo "skipped: KIZZASI_FIELD does not name the folder that holds ett/ETTh1.csv"; exit '
           f'{SKIPPED}; fi; tools/etth1.py build/bin/kizzasi "$KIZZASI_FIELD/ett/ETTh1.csv"', r"skipped: .*", r"^ +(?:\d+|mean) .*"),
     Check("kernels", "kernels and scans beside the core's own limit", "build/bin/kizzasi_bench --benchmark_min_time=0.2 2>&1",
@@ -142,7 +142,7 @@ def write(results):
     lines = ["# Evidence", "", "The long checks, as `make evidence` last ran them. `tools/evidence.py NAME` runs one of them again.", "",
              "| check | claim | result | numbers | time | date | commit |", "|---|---|---|---|---|---|---|"]
     shown = [(check, *results[check.name]) for check in CHECKS if check.name in results]
-    lines += [f"| [{check.name}](#{check.name}) | {check.claim} | {' | '.join(row)} |" for check, row, _ in shown]
+    lines += [f"| {check.name} | {check.claim} | {' | '.join(row)} |" for check, row, _ in shown]
     for _, _, section in shown:
         lines += section
     PAGE.write_text("\n".join(lines) + "\n")

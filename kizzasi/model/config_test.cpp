@@ -67,14 +67,14 @@ TEST(ModelConfig, ABuilderTakesEveryFieldByItsNameAndEveryFieldReadsBack) {
 }
 
 TEST(ModelConfig, EveryArchitectureHasItsPage) {
-  const auto table = read_file(KIZZASI_SOURCE_DIR "/docs/backbones/README.md");
+  const auto table = read_file(KIZZASI_SOURCE_DIR "/docs/backbones.md");
   ASSERT_TRUE(table);
   for (const Architecture& architecture : architectures()) {
     const std::size_t row = table->find("| `" + std::string(architecture.name) + "` | [");
     ASSERT_NE(row, table->npos) << architecture.name;
     const std::size_t begin = table->find('(', row) + 1;
     const std::string page = table->substr(begin, table->find(')', begin) - begin);
-    const auto text = read_file(KIZZASI_SOURCE_DIR "/docs/backbones/" + page);
+    const auto text = read_file(KIZZASI_SOURCE_DIR "/docs/" + page);
     ASSERT_TRUE(text) << page;
     EXPECT_NE(text->find(architecture.name), text->npos) << page;
   }
