@@ -29,6 +29,24 @@ BasicMatrix<T> at_time(T* values, std::size_t t, std::size_t batch, std::size_t 
   return {values + t * width, batch, width, time * width};
 }
 
+// to[t] (batch, G) += h[t - 1] u^T: what the last outputs say to the gates.
+template <typename T>
+void add_recurrence(Var<T> u, const T* h, T* to, std::size_t t, std::size_t batch, std::size_t time) {
+  const std::size_t gates = u.dims()[0], width = u.dims()[1];
+  if (t == 0) return;
+  product(Transpose::kNo, at_time<const T>(h, t - 1, batch, time, width), Transpose::kYes,
+          BasicMatrix<const T>(u.value().data(), gates, width), at_time(to, t, batch, time, gates), true);
+}
+
+// gh (batch, H) = g[t] u, or += where `accumulate`: the same on the way back.
+template <typename T>
+void back_through_recurrence(Var<T> u, const T* g, std::vector<T>& gh, std::size_t t, std::size_t batch, std::size_t time,
+                             bool accumulate) {
+  const std::size_t gates = u.dims()[0], width = u.dims()[1];
+  product(Transpose::kNo, at_time<const T>(g, t, batch, time, gates), Transpose::kNo, BasicMatrix<const T>(u.value().data(), gates, width),
+          BasicMatrix<T>(gh.data(), batch, width), accumulate);
+}
+
 // gu += sum over steps of (gradient of U h)^T h_before, one product a sequence. g: (batch, time, G), h: (batch, time, H).
 template <typename T>
 void add_recurrent_gradient(const T* g, const T* h, std::size_t batch, std::size_t time, std::size_t gates, std::size_t width, T* gu) {
@@ -70,8 +88,7 @@ Var<T> lstm(Var<T> x, Var<T> u) {
           gc[b * width + j] = dc * f;
         }
       }
-      product(Transpose::kNo, at_time<const T>(pre.data(), t, batch, time, gates), Transpose::kNo,
-              BasicMatrix<const T>(on.value(u.id).data(), gates, width), BasicMatrix<T>(gh.data(), batch, width), false);
+      back_through_recurrence<T>(u, pre.data(), gh, t, batch, time, false);
     }
     for (std::size_t i = 0; i < pre.size(); ++i) gx[i] += pre[i];
     add_recurrent_gradient(pre.data(), on.value(id).data(), batch, time, gates, width, gu.data());
@@ -81,10 +98,7 @@ Var<T> lstm(Var<T> x, Var<T> u) {
   T* c = tape.mutable_value(cells).data();
   std::copy(x.value().begin(), x.value().end(), act);
   for (std::size_t t = 0; t < time; ++t) {
-    if (t > 0) {
-      product(Transpose::kNo, at_time<const T>(h, t - 1, batch, time, width), Transpose::kYes,
-              BasicMatrix<const T>(u.value().data(), gates, width), at_time(act, t, batch, time, gates), true);
-    }
+    add_recurrence<T>(u, h, act, t, batch, time);
     for (std::size_t b = 0; b < batch; ++b) {
       const std::size_t row = b * time + t;
       const std::span<T> a(act + row * gates, gates);
@@ -136,8 +150,7 @@ Var<T> gru(Var<T> x, Var<T> u, Var<T> c) {
         }
       }
       std::copy(through.begin(), through.end(), gh.begin());
-      product(Transpose::kNo, at_time<const T>(pre.data(), t, batch, time, gates), Transpose::kNo,
-              BasicMatrix<const T>(on.value(u.id).data(), gates, width), BasicMatrix<T>(gh.data(), batch, width), true);
+      back_through_recurrence<T>(u, pre.data(), gh, t, batch, time, true);
     }
     add_recurrent_gradient(pre.data(), h, batch, time, gates, width, gu.data());
     if (c.tape != nullptr && on.wants_gradient(c.id)) {
@@ -151,10 +164,7 @@ Var<T> gru(Var<T> x, Var<T> u, Var<T> c) {
     for (std::size_t j = 0; j < gates; ++j) uh[row * gates + j] = c.tape != nullptr ? c.value()[j] : T{0};
   }
   for (std::size_t t = 0; t < time; ++t) {
-    if (t > 0) {
-      product(Transpose::kNo, at_time<const T>(h, t - 1, batch, time, width), Transpose::kYes,
-              BasicMatrix<const T>(u.value().data(), gates, width), at_time(uh, t, batch, time, gates), true);
-    }
+    add_recurrence<T>(u, h, uh, t, batch, time);
     for (std::size_t b = 0; b < batch; ++b) {
       const std::size_t row = b * time + t;
       const T* in = x.value().data() + row * gates;

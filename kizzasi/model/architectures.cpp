@@ -31,7 +31,7 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kMambaLayer>("mamba", "selective, a step size for every channel"),
     stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C"),
     stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate"),
-    stack_of<kMinGruLayer>("mingru", "gates that see the input alone: the cheapest step"),
+    stack_of<kMinGruLayer>("mingru", "gates that see the input alone, one number a channel"),
     stack_of<kMinLstmLayer>("minlstm", "mingru with gates to keep and to take, normalised"),
     stack_of<kGruLayer>("gru", "gates that see the input and the last output"),
     stack_of<kLstmLayer>("lstm", "gru with a memory beside the output"),

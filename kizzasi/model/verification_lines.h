@@ -43,7 +43,7 @@ std::int64_t number_between(std::string_view name, std::string_view prefix, std:
 template <typename T>
 inline constexpr std::string_view kForwardPath = sizeof(T) == sizeof(double) ? "forward f64" : "forward";
 
-using State = AlignedVector<std::byte>;
+using State = StateBlock;
 
 // Weights as leaves that want gradients.
 template <typename T>
