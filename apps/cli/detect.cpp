@@ -199,8 +199,10 @@ Result<int> detect(Options& options, const Context& context) {
   options.positional("FILE", wishes.file, "The recording to look through.");
   options.option("--false-alarms RATE", wishes.false_alarms,
                  "Wanted share of normal frames that alarm, or so many in a time: 0.001, 1/7d.");
-  options.option("--calibrate RANGE", wishes.calibrate,
-                 "Per cent of the rows that are normal and were not trained on: they set the threshold.");
+  options.option(
+      "--calibrate RANGE", wishes.calibrate,
+      "Per cent of the rows that are normal and were not trained on: they set the threshold. A longer stretch, trained on or not, where "
+      "what is normal changes with the season.");
   options.option("--normal FILE", wishes.normal, "A recording of normal operation that sets the threshold instead.");
   options.option("--merge TIME", wishes.merge, "Pauses that an event bridges: frames or a duration.");
   options.option("--least FRAMES", wishes.least, "Shorter events are dropped.");
@@ -249,16 +251,20 @@ Result<int> detect(Options& options, const Context& context) {
   }
 
   const auto rows = static_cast<double>(series->rows());
-  auto normal = series->slice(static_cast<std::size_t>(range->first * rows), static_cast<std::size_t>(range->second * rows));
+  const auto from = static_cast<std::size_t>(range->first * rows);
+  // The rows before that stretch warm the model up, as far as there are any.
+  std::size_t warm_up = std::min(from, (*predictor)->lookback());
+  auto normal = series->slice(from - warm_up, static_cast<std::size_t>(range->second * rows));
   if (!wishes.normal.empty()) {
     const auto other = read(wishes.normal, "");
     if (!other) return fail(other.error());
     auto chosen = select_for_model(schema, *other, wishes.normal);
     if (!chosen) return fail(chosen.error());
     normal = std::move(*chosen);
+    warm_up = 0;
   }
   const DetectOptions settings{*rate, std::min(0.4, 10 * *rate), *merge, static_cast<std::size_t>(wishes.least), *keep_out};
-  auto detector = Detector::make(*predictor, normal, settings);
+  auto detector = Detector::make(*predictor, normal, settings, warm_up);
   if (!detector) return fail(detector.error());
   const Outcome outcome = watch(*detector, *series);
 

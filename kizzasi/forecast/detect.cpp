@@ -31,7 +31,8 @@ Detector::Detector(std::shared_ptr<const Predictor> predictor, const DetectOptio
   quantiles_.resize(predictor_->levels().size());
 }
 
-Result<Detector> Detector::make(std::shared_ptr<const Predictor> predictor, const Series& normal, const DetectOptions& options) {
+Result<Detector> Detector::make(std::shared_ptr<const Predictor> predictor, const Series& normal, const DetectOptions& options,
+                                std::size_t warm_up) {
   if (predictor->levels().size() < 2) {
     return fail({Fault::kBadInput, "the model predicts no spread", "detect", "a model with quantiles",
                  "Train one with a distribution head, or with calibrated intervals."});
@@ -44,7 +45,7 @@ Result<Detector> Detector::make(std::shared_ptr<const Predictor> predictor, cons
   detector.on_ = std::numeric_limits<double>::infinity();  // nothing is kept out while it calibrates
   detector.off_ = detector.on_;
   detector.tracker_ = EventTracker({detector.on_, detector.off_, 0, 1}, detector.targets_.size());
-  const std::vector<double> scores = detector.scores_of(normal);
+  const std::vector<double> scores = detector.scores_of(normal, warm_up);
   const auto on = alarm_threshold(scores, options.rate);
   if (!on) return fail(on.error());
   const auto off = alarm_threshold(scores, std::max(options.off_rate, options.rate));
@@ -52,15 +53,14 @@ Result<Detector> Detector::make(std::shared_ptr<const Predictor> predictor, cons
   detector.on_ = *on;
   detector.off_ = std::min(*on, *off);
   detector.normal_frames_ = scores.size();
-  if (options.most_missing > 0) detector.allow_for_what_is_kept_out(normal);
+  if (options.most_missing > 0) detector.allow_for_what_is_kept_out(normal, warm_up);
   detector.reset();
   return detector;
 }
 
-std::vector<double> Detector::scores_of(const Series& normal) {
+std::vector<double> Detector::scores_of(const Series& normal, std::size_t warm_up) {
   reset();
   std::vector<double> scores;
-  const std::size_t warm_up = std::min(predictor_->lookback(), normal.rows() / 2);
   for (std::size_t r = 0; r < normal.rows(); ++r) {
     const double score = step(normal.frame(r)).score;
     if (r >= warm_up && !std::isnan(score)) scores.push_back(score);
@@ -70,12 +70,12 @@ std::vector<double> Detector::scores_of(const Series& normal) {
 
 // A false alarm keeps its frame from the model, which then predicts worse and may raise the next: the thresholds are lifted until, with all
 // that, the normal rows have as few alarms as wanted.
-void Detector::allow_for_what_is_kept_out(const Series& normal) {
+void Detector::allow_for_what_is_kept_out(const Series& normal, std::size_t warm_up) {
   constexpr int kHalvings = 4;
   const double first = on_, ratio = on_ > 0 ? off_ / on_ : 1;
   const auto keeps_rate = [&](double threshold, double& highest) {
     on_ = threshold;
-    const std::vector<double> scores = scores_of(normal);
+    const std::vector<double> scores = scores_of(normal, warm_up);
     std::size_t alarms = 0;
     for (const double score : scores) {
       alarms += score >= threshold ? 1 : 0;
@@ -98,15 +98,17 @@ void Detector::reset() noexcept {
   session_.reset();
   expected_ = nullptr;
   kept_in_row_ = 0;
+  seen_ = 0;
   kept_out_ = 0;
   tracker_ = EventTracker({on_, off_, options_.merge_gap, options_.least_frames}, targets_.size());
 }
 
 void Detector::judge(const Frame& frame) noexcept {
   std::fill(tails_.begin(), tails_.end(), kUnknown);
-  // After a gap in time the prediction at hand is for another moment.
+  // A model that has not seen its look-back guesses at what it lacks; after a gap in time the prediction at hand is for another moment.
   const std::int64_t step = predictor_->schema().step_ns;
-  const bool on_time = expected_ != nullptr && (step == 0 || std::abs(frame.time_ns - expected_->time_ns) <= step / 2);
+  const bool on_time =
+      expected_ != nullptr && seen_ == predictor_->lookback() && (step == 0 || std::abs(frame.time_ns - expected_->time_ns) <= step / 2);
   // While frames are kept out, the next ones are judged by what was forecast for them before the first of those: each is further ahead, and
   // its distribution wider.
   const bool ahead = kept_in_row_ > 0 && kept_in_row_ < ahead_.block.horizon;
@@ -148,6 +150,7 @@ const FrameVerdict& Detector::step(const Frame& frame, std::span<const double> k
   }
   kept_in_row_ = verdict_.alarm ? kept_in_row_ + 1 : 0;
   expected_ = &session_.step({frame.time_ns, shown_}, known_next);
+  seen_ = std::min(seen_ + 1, predictor_->lookback());
   if (expected_->quantiles.empty() || expected_->status == StepStatus::kNotFinite) expected_ = nullptr;
   return verdict_;
 }

@@ -22,7 +22,7 @@ struct DetectOptions {
 
 // What one frame gave.
 struct FrameVerdict {
-  double score = 0;                        // combined_surprise; NaN: not judged (first frame, after a gap, all values missing)
+  double score = 0;  // combined_surprise; NaN: not judged (before a look-back is seen, after a gap, all values missing)
   std::span<const double> channel_scores;  // (targets) -log10 of each tail probability; NaN: not judged
   bool alarm = false;                      // at or above the threshold
   bool in_event = false;
@@ -35,9 +35,10 @@ class Detector {
  public:
   // The predictor needs quantiles (two levels or more) that do not learn from the stream (PredictorOptions::adapt): those would never see
   // what is kept out, tighten with every false alarm, and raise the next. Thresholds are taken from `normal`: rows that training never saw
-  // and that are taken to be free of anomalies; its first rows only warm the model up. The rate holds for the detector as it runs, with its
-  // false alarms kept from the model.
-  static Result<Detector> make(std::shared_ptr<const Predictor> predictor, const Series& normal, const DetectOptions& options);
+  // and that are taken to be free of anomalies; its first warm_up rows (at least a look-back) only warm the model up. The rate holds for
+  // the detector as it runs, with its false alarms kept from the model.
+  static Result<Detector> make(std::shared_ptr<const Predictor> predictor, const Series& normal, const DetectOptions& options,
+                               std::size_t warm_up = 0);
 
   // Judges the frame, then shows it to the model. While the score is at or above the threshold, channels that are themselves beyond it
   // (the worst one, where none is) enter as missing, so that the model does not learn to expect them: what was forecast for them before
@@ -57,8 +58,8 @@ class Detector {
   Detector(std::shared_ptr<const Predictor> predictor, const DetectOptions& options);
   void judge(const Frame& frame) noexcept;
   void look_ahead() noexcept;
-  std::vector<double> scores_of(const Series& normal);  // of its judged rows after the warm-up, with the present thresholds
-  void allow_for_what_is_kept_out(const Series& normal);
+  std::vector<double> scores_of(const Series& normal, std::size_t warm_up);  // of its judged rows, with the present thresholds
+  void allow_for_what_is_kept_out(const Series& normal, std::size_t warm_up);
 
   std::shared_ptr<const Predictor> predictor_;  // shared with the session and whoever loaded it
   DetectOptions options_;
@@ -66,6 +67,7 @@ class Detector {
   const Prediction* expected_ = nullptr;  // of the next frame
   double on_ = 0, off_ = 0;
   std::size_t normal_frames_ = 0, kept_in_row_ = 0;
+  std::size_t seen_ = 0;  // frames, at most a look-back
   std::uint64_t kept_out_ = 0;
   Forecast ahead_;  // from before the first of the frames that are being kept out
   EventTracker tracker_;

@@ -64,7 +64,8 @@ TEST(AlarmThreshold, KeepsTheFalseAlarmRate) {
       const double threshold = *alarm_threshold(scores, rate);
       share += std::pow(10, -threshold) / trials;  // the true share above it
     }
-    EXPECT_NEAR(share, rate, 0.35 * rate);
+    EXPECT_LE(share, 1.2 * rate);  // rather fewer false alarms than more
+    EXPECT_GE(share, 0.4 * rate);
   }
   EXPECT_FALSE(alarm_threshold(std::vector<double>(49, 1.0), 0.01));
   EXPECT_FALSE(alarm_threshold(std::vector<double>(100, 1.0), 0));
@@ -273,13 +274,25 @@ TEST(Detector, TakesIntervalsThatStayAsTheyAre) {
   EXPECT_NEAR(static_cast<double>(alarms) / 6000, 0.005, 0.005);
 }
 
+TEST(Detector, RowsThatWarmUpSetNoThreshold) {
+  Series wild = quiet(2000, 1);
+  const Series calm = wild;
+  for (std::size_t r = 0; r < 500; ++r) wild.row(r)[0] = 10 + 50 * (calm.at(r, 0) - 10);
+  const auto all = Detector::make(rough_model(), wild, {}), later = Detector::make(rough_model(), wild, {}, 600);
+  const auto reference = Detector::make(rough_model(), calm, {}, 600);
+  ASSERT_TRUE(all && later && reference);
+  EXPECT_EQ(later->calibrated_on(), 1400u);
+  EXPECT_NEAR(later->threshold(), reference->threshold(), 0.05 * reference->threshold());
+  EXPECT_GT(all->threshold(), 2 * reference->threshold());
+}
+
 TEST(Detector, DoesNotJudgeAcrossGaps) {
   auto detector = Detector::make(rough_model(), quiet(2000, 1), {});
   ASSERT_TRUE(detector);
   const Series stream = quiet(50, 6);
   for (std::size_t r = 0; r < 50; ++r) {
     if (r >= 20 && r < 30) continue;
-    EXPECT_EQ(std::isnan(detector->step(stream.frame(r)).score), r == 0 || r == 30) << r;
+    EXPECT_EQ(std::isnan(detector->step(stream.frame(r)).score), r < 16 || r == 30) << r;  // a look-back, and the frame after the gap
   }
 }
 

@@ -12,8 +12,8 @@
 namespace kizzasi {
 
 // The score that a share `rate` of normal frames exceeds, from scores of normal frames (NaN: left out). By rank as in conformal prediction
-// where there are enough of them; beyond, the excesses over their 90 % quantile are taken as exponential. An error where fewer than 50 are
-// known or rate is not inside (0, 0.5).
+// where there are enough of them; beyond, the excesses over their 90 % quantile are taken as generalised Pareto, rather too far out than
+// not far enough. An error where fewer than 50 are known or rate is not inside (0, 0.5).
 Result<double> alarm_threshold(std::span<const double> normal_scores, double rate);
 
 struct EventOptions {
