@@ -15,14 +15,25 @@
 namespace kizzasi {
 namespace {
 
-template <const LayerKind& kKind>
-constexpr Architecture stack_of(std::string_view name, std::string_view summary) {
+template <const StackForm& kForm>
+constexpr Architecture stack(std::string_view name, std::string_view summary) {
   return {name,
           summary,
-          [](const BackboneConfig& config, std::string_view where) { return kKind.check(config, where); },
-          [](const BackboneConfig& config) { return stack_shapes(kKind, config); },
-          [](const BackboneConfig& config, Rng rng) { return initial_stack(kKind, config, rng); },
-          [](const BackboneConfig& config, const NamedTensors& weights) { return load_stack(kKind, config, weights); }};
+          [](const BackboneConfig& config, std::string_view where) { return check_stack(kForm, config, where); },
+          [](const BackboneConfig& config) { return stack_shapes(kForm, config); },
+          [](const BackboneConfig& config) { return stack_parameters(kForm, config); },
+          [](const BackboneConfig& config, Rng rng) { return initial_stack(kForm, config, rng); },
+          [](const BackboneConfig& config, const NamedTensors& weights) { return load_stack(kForm, config, weights); }};
+}
+
+// Blocks of one layer after an RMS norm.
+template <const LayerKind& kKind>
+constexpr Sublayer kAlone{"norm", "mixer", [](const BackboneConfig&, std::int64_t) -> const LayerKind& { return kKind; }};
+template <const LayerKind& kKind>
+constexpr StackForm kStackOf{{&kAlone<kKind>, 1}};
+template <const LayerKind& kKind>
+constexpr Architecture stack_of(std::string_view name, std::string_view summary) {
+  return stack<kStackOf<kKind>>(name, summary);
 }
 
 // To add one: its file, its line here, its page in docs/backbones.
@@ -73,16 +84,7 @@ Result<const Architecture*> find_architecture(std::string_view name) {
 std::size_t parameter_count(const BackboneConfig& config) {
   const auto architecture = find_architecture(config.architecture);
   if (!architecture) return 0;
-  // Layers are alike, so the count of many follows from one and two of them, without their names.
-  const auto count = [&](std::int64_t layers) {
-    BackboneConfig few = config;
-    few.n_layers = layers;
-    std::size_t sum = 0;
-    for (const auto& [name, shape] : (*architecture)->shapes(few)) sum += elements(shape);
-    return sum;
-  };
-  const std::size_t one = count(1);
-  return one + (count(2) - one) * static_cast<std::size_t>(config.n_layers - 1);
+  return (*architecture)->parameters(config);
 }
 
 Result<BackboneConfig> sized(std::string_view architecture, std::string_view size) {

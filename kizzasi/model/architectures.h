@@ -18,6 +18,8 @@ struct Architecture {
   Result<void> (*check)(const BackboneConfig&, std::string_view where);
   // Every weight by name; the names are the published ones below "backbone." ("layers.0.mixer.in_proj.weight", "norm_f.weight").
   std::map<std::string, Shape> (*shapes)(const BackboneConfig&);
+  // How many numbers those are.
+  std::size_t (*parameters)(const BackboneConfig&);
   // Weights at the start of training, as the papers draw them.
   NamedTensors (*initial_weights)(const BackboneConfig&, Rng);
   // Checks names and shapes; a missing, surplus or misshapen tensor is an error that names it.

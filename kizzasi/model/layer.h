@@ -29,11 +29,19 @@ class Layer {
   // so neither the company of a row nor the split of a stream changes a bit. in, out: (rows, d_model); out may be in. Real-time: yes.
   virtual void advance(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out,
                        std::span<float> scratch) const noexcept = 0;
+  // The same for layers that hand rows on to those after them (LayerKind::beside): `beside` (rows, that width) is written by the first.
+  virtual void advance_beside(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan, kernels::MatrixSpan out,
+                              std::span<float> scratch) const noexcept {
+    advance(lanes, in, out, scratch);
+  }
 };
 
 // (batch, time, d_model) -> the same, from reset state. The names of the layer's weights follow `prefix` ("layers.0.mixer.").
 template <typename T>
 using LayerForward = autograd::Var<T> (*)(const BackboneConfig&, const WeightVars<T>&, const std::string& prefix, autograd::Var<T> x);
+template <typename T>
+using LayerForwardBeside = autograd::Var<T> (*)(const BackboneConfig&, const WeightVars<T>&, const std::string& prefix, autograd::Var<T> x,
+                                                autograd::Var<T>& beside);
 
 // The weights of one layer among those of a model.
 class LayerWeights {
@@ -55,12 +63,16 @@ class LayerWeights {
 struct LayerKind {
   Result<void> (*check)(const BackboneConfig&, std::string_view where);  // what must fit together
   std::map<std::string, Shape> (*shapes)(const BackboneConfig&);
-  // The start of training, as published.
-  void (*draw)(const BackboneConfig&, const std::string& name, Tensor&, Rng);
+  // The start of training, as published, of the layer of that number.
+  void (*draw)(const BackboneConfig&, std::int64_t layer, const std::string& name, Tensor&, Rng);
   // Adds its fields to the layout under names that begin with `name` ("layer0").
   std::unique_ptr<Layer> (*make)(const BackboneConfig&, const LayerWeights&, const std::string& name, StateLayout&);
   LayerForward<float> forward;
   LayerForward<double> forward64;
+  // Of layers that hand rows on to each other (RWKV-7's values of its first layer): how wide, and the forms of forward that take them.
+  std::size_t (*beside)(const BackboneConfig&) = nullptr;
+  LayerForwardBeside<float> forward_beside = nullptr;
+  LayerForwardBeside<double> forward_beside64 = nullptr;
 };
 
 // The rows of lane i of a call of advance.

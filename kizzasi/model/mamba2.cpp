@@ -131,7 +131,7 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   return shapes;
 }
 
-void draw(const BackboneConfig& c, const std::string& name, Tensor& tensor, Rng rng) {
+void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor& tensor, Rng rng) {
   const Sizes s(c);
   const std::span<float> out = tensor.values;
   if (name == "in_proj.weight") draw_linear(out, s.d, rng);

@@ -115,7 +115,7 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
           {"output_linear.0.bias", {2 * s.d}}};
 }
 
-void draw(const BackboneConfig& c, const std::string& name, Tensor& tensor, Rng rng) {
+void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor& tensor, Rng rng) {
   const Sizes s(c);
   const std::span<float> out = tensor.values;
   if (name == "D") {

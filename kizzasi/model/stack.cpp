@@ -19,13 +19,36 @@ constexpr std::size_t kRowsAtOnce = 64;
 
 std::string layer_prefix(std::int64_t i) { return fmt::format("layers.{}.", i); }
 
+struct Norm {
+  std::vector<float> gain, bias;  // bias: empty in an RMS norm
+  void operator()(std::span<const float> x, float epsilon, std::span<float> out) const noexcept {
+    if (bias.empty()) {
+      kernels::rms_norm(x, gain, epsilon, out);
+    } else {
+      kernels::layer_norm(x, gain, bias, epsilon, out);
+    }
+  }
+};
+
+template <typename T>
+autograd::Var<T> norm_forward(NormKind kind, const WeightVars<T>& weights, const std::string& name, autograd::Var<T> x, T epsilon) {
+  const autograd::Var<T> gain = weights.at(name + ".weight");
+  return kind == NormKind::kRms ? autograd::rms_norm(x, gain, epsilon) : autograd::layer_norm(x, gain, weights.at(name + ".bias"), epsilon);
+}
+
 class Stack final : public Backbone {
  public:
-  Stack(const LayerKind& kind, const BackboneConfig& config, const NamedTensors& weights)
-      : kind_(kind), config_(config), d_(static_cast<std::size_t>(config.d_model)), last_norm_(weights.at("norm_f.weight").values) {
+  Stack(const StackForm& form, const BackboneConfig& config, const NamedTensors& weights)
+      : form_(form), config_(config), d_(static_cast<std::size_t>(config.d_model)), last_norm_(norm(weights, "norm_f")) {
+    if (form.entry != nullptr) entry_ = form.entry->make(config, {weights, "entry."}, "entry", layout_);
     for (std::int64_t i = 0; i < config.n_layers; ++i) {
-      norms_.push_back(weights.at(layer_prefix(i) + "norm.weight").values);
-      layers_.push_back(kind.make(config, {weights, layer_prefix(i) + "mixer."}, fmt::format("layer{}", i), layout_));
+      for (const Sublayer& sublayer : form.sublayers) {
+        const std::string prefix = layer_prefix(i);
+        const LayerKind& kind = sublayer.kind(config, i);
+        parts_.push_back({norm(weights, prefix + std::string(sublayer.norm)),
+                          kind.make(config, {weights, prefix + std::string(sublayer.name) + "."}, fmt::format("layer{}", i), layout_)});
+        if (kind.beside != nullptr) beside_ = std::max(beside_, kind.beside(config));
+      }
     }
   }
 
@@ -33,9 +56,11 @@ class Stack final : public Backbone {
   const StateLayout& layout() const noexcept override { return layout_; }
   std::size_t scratch_floats(std::size_t rows) const noexcept override {
     const std::size_t n = std::min(rows, kRowsAtOnce);
-    return n * d_ + layers_.front()->scratch_floats(n);
+    std::size_t most = entry_ ? entry_->scratch_floats(n) : 0;
+    for (const Part& part : parts_) most = std::max(most, part.layer->scratch_floats(n));
+    return n * (d_ + beside_) + most;
   }
-  void reset(std::span<std::byte> state) const noexcept override { std::memset(state.data(), 0, layout_.bytes()); }
+  void reset(std::span<std::byte> state) const noexcept override { layout_.reset(state); }
 
   void step(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out,
             std::span<float> scratch) const noexcept override {
@@ -55,52 +80,91 @@ class Stack final : public Backbone {
 
   autograd::Var<float> forward(const WeightVars<float>& weights, autograd::Var<float> x,
                                std::vector<autograd::Var<float>>* layer_outputs) const override {
-    return forward_as(kind_.forward, weights, x, layer_outputs);
+    return forward_as(weights, x, layer_outputs);
   }
   autograd::Var<double> forward(const WeightVars<double>& weights, autograd::Var<double> x,
                                 std::vector<autograd::Var<double>>* layer_outputs) const override {
-    return forward_as(kind_.forward64, weights, x, layer_outputs);
+    return forward_as(weights, x, layer_outputs);
   }
 
  private:
+  struct Part {
+    Norm norm;
+    std::unique_ptr<Layer> layer;
+  };
+
+  Norm norm(const NamedTensors& weights, const std::string& name) const {
+    return {weights.at(name + ".weight").values, form_.norm == NormKind::kLayer ? weights.at(name + ".bias").values : std::vector<float>{}};
+  }
+
   // The residual stream lives in `out`.
   void advance(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept {
     const auto epsilon = static_cast<float>(config_.norm_eps);
     Scratch take(scratch);
-    const kernels::MatrixSpan mixed = take.rows(in.rows, d_);
+    const kernels::MatrixSpan mixed = take.rows(in.rows, d_), beside = take.rows(in.rows, beside_);
     for (std::size_t r = 0; r < in.rows; ++r) std::memmove(out.row(r).data(), in.row(r).data(), d_ * sizeof(float));
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      for (std::size_t r = 0; r < in.rows; ++r) kernels::rms_norm(out.row(r), norms_[i], epsilon, mixed.row(r));
-      layers_[i]->advance(lanes, mixed, mixed, take.rest());
+    if (entry_) entry_->advance(lanes, out, out, take.rest());
+    for (const Part& part : parts_) {
+      for (std::size_t r = 0; r < in.rows; ++r) part.norm(out.row(r), epsilon, mixed.row(r));
+      part.layer->advance_beside(lanes, mixed, beside, mixed, take.rest());
       for (std::size_t r = 0; r < in.rows; ++r) {
         float* x = out.row(r).data();
         const float* term = mixed.row(r).data();
         for (std::size_t c = 0; c < d_; ++c) x[c] += term[c];
       }
     }
-    for (std::size_t r = 0; r < in.rows; ++r) kernels::rms_norm(out.row(r), last_norm_, epsilon, out.row(r));
+    for (std::size_t r = 0; r < in.rows; ++r) last_norm_(out.row(r), epsilon, out.row(r));
   }
 
   template <typename T>
-  autograd::Var<T> forward_as(LayerForward<T> layer, const WeightVars<T>& weights, autograd::Var<T> x,
-                              std::vector<autograd::Var<T>>* layer_outputs) const {
-    const T epsilon = static_cast<T>(config_.norm_eps);
-    for (std::int64_t i = 0; i < config_.n_layers; ++i) {
-      const std::string prefix = layer_prefix(i);
-      x = autograd::add(x, layer(config_, weights, prefix + "mixer.", autograd::rms_norm(x, weights.at(prefix + "norm.weight"), epsilon)));
-      if (layer_outputs != nullptr) layer_outputs->push_back(x);
+  autograd::Var<T> layer_forward(const LayerKind& kind, const WeightVars<T>& weights, const std::string& prefix, autograd::Var<T> x,
+                                 autograd::Var<T>& beside) const {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return kind.beside == nullptr ? kind.forward64(config_, weights, prefix, x)
+                                    : kind.forward_beside64(config_, weights, prefix, x, beside);
+    } else {
+      return kind.beside == nullptr ? kind.forward(config_, weights, prefix, x) : kind.forward_beside(config_, weights, prefix, x, beside);
     }
-    return autograd::rms_norm(x, weights.at("norm_f.weight"), epsilon);
   }
 
-  const LayerKind& kind_;
+  template <typename T>
+  autograd::Var<T> forward_as(const WeightVars<T>& weights, autograd::Var<T> x, std::vector<autograd::Var<T>>* layer_outputs) const {
+    const T epsilon = static_cast<T>(config_.norm_eps);
+    autograd::Var<T> beside;
+    if (form_.entry != nullptr) x = layer_forward(*form_.entry, weights, "entry.", x, beside);
+    for (std::int64_t i = 0; i < config_.n_layers; ++i) {
+      const std::string prefix = layer_prefix(i);
+      for (const Sublayer& sublayer : form_.sublayers) {
+        const autograd::Var<T> normed = norm_forward(form_.norm, weights, prefix + std::string(sublayer.norm), x, epsilon);
+        x = autograd::add(x, layer_forward(sublayer.kind(config_, i), weights, prefix + std::string(sublayer.name) + ".", normed, beside));
+      }
+      if (layer_outputs != nullptr) layer_outputs->push_back(x);
+    }
+    return norm_forward(form_.norm, weights, "norm_f", x, epsilon);
+  }
+
+  const StackForm& form_;
   BackboneConfig config_;
   std::size_t d_;
+  std::size_t beside_ = 0;  // width of the rows that layers hand on
   StateLayout layout_;
-  std::vector<std::vector<float>> norms_;
-  std::vector<std::unique_ptr<Layer>> layers_;
-  std::vector<float> last_norm_;
+  std::unique_ptr<Layer> entry_;
+  std::vector<Part> parts_;
+  Norm last_norm_;
 };
+
+// Every norm and layer of a stack: norm(name), layer(kind, prefix, number of its block).
+template <typename OnNorm, typename OnLayer>
+void for_each_part(const StackForm& form, const BackboneConfig& config, OnNorm norm, OnLayer layer) {
+  if (form.entry != nullptr) layer(*form.entry, std::string("entry."), std::int64_t{0});
+  for (std::int64_t i = 0; i < config.n_layers; ++i) {
+    for (const Sublayer& sublayer : form.sublayers) {
+      norm(layer_prefix(i) + std::string(sublayer.norm));
+      layer(sublayer.kind(config, i), layer_prefix(i) + std::string(sublayer.name) + ".", i);
+    }
+  }
+  norm(std::string("norm_f"));
+}
 
 Result<void> check_weights(const std::map<std::string, Shape>& wanted, const NamedTensors& weights) {
   for (const auto& [name, shape] : wanted) {
@@ -132,35 +196,72 @@ Result<void> check_weights(const std::map<std::string, Shape>& wanted, const Nam
 
 }  // namespace
 
-std::map<std::string, Shape> stack_shapes(const LayerKind& kind, const BackboneConfig& config) {
-  const auto d = static_cast<std::size_t>(config.d_model);
-  std::map<std::string, Shape> shapes{{"norm_f.weight", {d}}};
-  for (std::int64_t i = 0; i < config.n_layers; ++i) {
-    shapes.emplace(layer_prefix(i) + "norm.weight", Shape{d});
-    for (auto& [name, shape] : kind.shapes(config)) shapes.emplace(layer_prefix(i) + "mixer." + name, shape);
-  }
+std::map<std::string, Shape> stack_shapes(const StackForm& form, const BackboneConfig& config) {
+  const Shape row{static_cast<std::size_t>(config.d_model)};
+  std::map<std::string, Shape> shapes;
+  for_each_part(
+      form, config,
+      [&](const std::string& name) {
+        shapes.emplace(name + ".weight", row);
+        if (form.norm == NormKind::kLayer) shapes.emplace(name + ".bias", row);
+      },
+      [&](const LayerKind& kind, const std::string& prefix, std::int64_t) {
+        for (auto& [name, shape] : kind.shapes(config)) shapes.emplace(prefix + name, shape);
+      });
   return shapes;
 }
 
-NamedTensors initial_stack(const LayerKind& kind, const BackboneConfig& config, Rng rng) {
+std::size_t stack_parameters(const StackForm& form, const BackboneConfig& config) {
+  std::size_t count = 0;
+  std::map<const LayerKind*, std::size_t> known;  // blocks are mostly alike
+  for_each_part(
+      form, config,
+      [&](const std::string&) { count += static_cast<std::size_t>(config.d_model) * (form.norm == NormKind::kLayer ? 2 : 1); },
+      [&](const LayerKind& kind, const std::string&, std::int64_t) {
+        const auto [place, fresh] = known.emplace(&kind, 0);
+        if (fresh) {
+          for (const auto& [name, shape] : kind.shapes(config)) place->second += elements(shape);
+        }
+        count += place->second;
+      });
+  return count;
+}
+
+NamedTensors initial_stack(const StackForm& form, const BackboneConfig& config, Rng rng) {
   NamedTensors weights;
-  for (const auto& [name, shape] : stack_shapes(kind, config)) {
-    Tensor tensor(shape);
-    const std::size_t layer = name.find(".mixer.");
-    if (layer == name.npos) {
-      std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
-    } else {
-      kind.draw(config, name.substr(layer + std::string_view(".mixer.").size()), tensor, rng.named(name));
-    }
-    weights.emplace(name, std::move(tensor));
-  }
+  const Shape row{static_cast<std::size_t>(config.d_model)};
+  for_each_part(
+      form, config,
+      [&](const std::string& name) {
+        Tensor gain(row);
+        std::fill(gain.values.begin(), gain.values.end(), 1.0f);
+        weights.emplace(name + ".weight", std::move(gain));
+        if (form.norm == NormKind::kLayer) weights.emplace(name + ".bias", Tensor(row));
+      },
+      [&](const LayerKind& kind, const std::string& prefix, std::int64_t layer) {
+        for (const auto& [name, shape] : kind.shapes(config)) {
+          Tensor tensor(shape);
+          kind.draw(config, layer, name, tensor, rng.named(prefix + name));
+          weights.emplace(prefix + name, std::move(tensor));
+        }
+      });
   return weights;
 }
 
-Result<std::unique_ptr<Backbone>> load_stack(const LayerKind& kind, const BackboneConfig& config, const NamedTensors& weights) {
+Result<void> check_stack(const StackForm& form, const BackboneConfig& config, std::string_view where) {
+  Result<void> good;
+  for_each_part(
+      form, config, [](const std::string&) {},
+      [&](const LayerKind& kind, const std::string&, std::int64_t) {
+        if (good) good = kind.check(config, where);
+      });
+  return good;
+}
+
+Result<std::unique_ptr<Backbone>> load_stack(const StackForm& form, const BackboneConfig& config, const NamedTensors& weights) {
   if (auto good = config.check("backbone"); !good) return fail(good.error());
-  if (auto good = check_weights(stack_shapes(kind, config), weights); !good) return fail(good.error());
-  return std::make_unique<Stack>(kind, config, weights);
+  if (auto good = check_weights(stack_shapes(form, config), weights); !good) return fail(good.error());
+  return std::make_unique<Stack>(form, config, weights);
 }
 
 }  // namespace kizzasi
