@@ -22,12 +22,6 @@ constexpr std::array kFormats = std::to_array<LayerFormat>({
 
 std::span<const LayerFormat> layer_formats() { return kFormats; }
 
-std::span<const float> StateBatch::floats(std::size_t b, const std::string& name) const {
-  const StateField* field = layout.find(name);
-  if (field == nullptr) return {};
-  return {reinterpret_cast<const float*>(blocks[b].data() + field->offset), elements(field->shape)};
-}
-
 Result<void> check_published(const NamedTensors& tensors, std::map<std::string, Shape> wanted, std::string_view format,
                              std::string_view where) {
   const auto refused = [](std::string what, std::string at, std::string expected = "") {

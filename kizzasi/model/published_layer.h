@@ -8,20 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "kizzasi/base/aligned.h"
 #include "kizzasi/base/json.h"
 #include "kizzasi/model/layer.h"
+#include "kizzasi/model/published.h"
 
 namespace kizzasi {
-
-// The state of one stream, and those of a batch of streams with where everything stands in them.
-using StateBlock = AlignedVector<std::byte>;
-struct StateBatch {
-  const StateLayout& layout;
-  std::span<const StateBlock> blocks;
-  // Field `name` of stream b.
-  std::span<const float> floats(std::size_t b, const std::string& name) const;
-};
 
 // A published layer, or several in a chain with nothing between them, as layers of this program. Inputs narrower than d_model are followed
 // by zeros.

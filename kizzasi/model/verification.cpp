@@ -18,20 +18,25 @@ bool Verification::good() const {
 Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
                                        const Json& description, std::string_view where) {
   verification::Lines lines(io, description);
-  const auto formats = layer_formats();
-  const auto format = std::find_if(formats.begin(), formats.end(), [&](const LayerFormat& f) { return f.recognises(checkpoint.tensors); });
+  const auto layers = layer_formats();
+  const auto models = model_formats();
+  const auto knows = [&](const auto& format) { return format.recognises(checkpoint.tensors); };
+  const auto layer = std::find_if(layers.begin(), layers.end(), knows);
+  const auto model = std::find_if(models.begin(), models.end(), knows);
   Result<void> done;
-  if (format != formats.end()) {
-    const auto layer = format->read(checkpoint.tensors, config, where);
-    if (!layer) return fail(layer.error());
-    done = verification::verify_layer(*layer, checkpoint.tensors, description, lines);
-  } else if (is_published_model(checkpoint.tensors)) {
-    const auto model = published_model(checkpoint.tensors, config, where);
-    if (!model) return fail(model.error());
-    done = verification::verify_stack(*model, lines);
+  if (layer != layers.end()) {
+    const auto read = layer->read(checkpoint.tensors, config, where);
+    if (!read) return fail(read.error());
+    done = verification::verify_layer(*read, checkpoint.tensors, description, lines);
+  } else if (model != models.end()) {
+    const auto read = model->read(checkpoint.tensors, config, where);
+    if (!read) return fail(read.error());
+    done = verification::verify_stack(*read, checkpoint.tensors, lines);
   } else {
-    std::string known = "a published checkpoint of mamba, falcon_mamba, mamba2";
-    for (const LayerFormat& each : formats) known.append(", ").append(each.name);
+    std::string known = "a published checkpoint of ";
+    for (const ModelFormat& each : models) known.append(each.name).append(", ");
+    for (const LayerFormat& each : layers) known.append(each.name).append(", ");
+    known.resize(known.size() - 2);
     return fail(
         {Fault::kBadInput, "the names of its tensors belong to no architecture known here", std::string(where), std::move(known), ""});
   }

@@ -24,13 +24,7 @@ class LayerCase {
         inputs_(shape[2]),
         d_(static_cast<std::size_t>(layer.config.d_model)),
         lines_(lines) {
-    autograd::Tape<double> tape;
-    const WeightVars<double> vars = layer.ours64(weight_leaves(tape, published));
-    for (const auto& [name, var] : vars.all()) {
-      Tensor tensor(Shape(var.dims().begin(), var.dims().end()));
-      std::transform(var.value().begin(), var.value().end(), tensor.values.begin(), [](double v) { return static_cast<float>(v); });
-      weights_.emplace(name, std::move(tensor));
-    }
+    weights_ = taken_over(published, layer.ours64);
     for (std::size_t i = 0; i < layer.layers; ++i) {
       made_.push_back(layer.kind->make(layer.config, {weights_, fmt::format("{}.", i)}, fmt::format("layer{}", i), layout_));
     }

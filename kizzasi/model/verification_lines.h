@@ -59,7 +59,7 @@ WeightVars<T> weight_leaves(autograd::Tape<T>& tape, const NamedTensors& weights
 // (batch, time, features), checked.
 Result<Shape> three_axes(const Lines& lines, const std::string& name);
 
-Result<void> verify_stack(const PublishedModel& model, Lines& lines);
+Result<void> verify_stack(const PublishedModel& model, const NamedTensors& published, Lines& lines);
 Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, const Json& description, Lines& lines);
 
 }  // namespace kizzasi::verification

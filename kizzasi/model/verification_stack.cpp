@@ -22,7 +22,7 @@ struct Input {
   std::size_t size() const { return batch * time; }
 };
 
-Result<Input> read_input(const PublishedModel& model, Lines& lines) {
+Result<Input> read_input(const PublishedModel& model, const NamedTensors& published, Lines& lines) {
   Input input;
   input.d = static_cast<std::size_t>(model.config.d_model);
   lines.used("input");
@@ -30,12 +30,15 @@ Result<Input> read_input(const PublishedModel& model, Lines& lines) {
   const auto wide = lines.io().wide.find("input");
   if (found != lines.io().tensors.end() && found->second.shape.size() == 2 && wide != lines.io().wide.end()) {
     input.batch = found->second.shape[0], input.time = found->second.shape[1];
+    if (model.embedding.empty())
+      return fail({Fault::kBadInput, "ids, and a model without an embedding", "reference tensor 'input'", "", ""});
+    const std::vector<float>& table = published.at(model.embedding).values;
     for (const double id : wide->second) {
-      if (!(id >= 0 && id < static_cast<double>(model.embedding.values.size() / input.d))) {
+      if (!(id >= 0 && id < static_cast<double>(table.size() / input.d))) {
         return fail({Fault::kBadInput, fmt::format("id {} is outside the vocabulary", id), "reference tensor 'input'", "", ""});
       }
       input.ids.push_back(static_cast<std::size_t>(id));
-      const auto row = model.embedding.values.begin() + static_cast<std::ptrdiff_t>(input.ids.back() * input.d);
+      const auto row = table.begin() + static_cast<std::ptrdiff_t>(input.ids.back() * input.d);
       input.rows.insert(input.rows.end(), row, row + static_cast<std::ptrdiff_t>(input.d));
     }
     return input;
@@ -51,11 +54,13 @@ Result<Input> read_input(const PublishedModel& model, Lines& lines) {
 // Our model beside the reference, path by path.
 class StackCase {
  public:
-  StackCase(const PublishedModel& model, const Backbone& backbone, Input input, Lines& lines)
-      : model_(model), backbone_(backbone), in_(std::move(input)), lines_(lines) {
-    head_ = &(model.head.values.empty() ? model.embedding : model.head);
-    vocabulary_ = head_->values.size() / in_.d;
-    if (vocabulary_ > 0) packed_head_ = kernels::PackedWeight::pack(head_->values, vocabulary_, in_.d);
+  StackCase(const PublishedModel& model, const NamedTensors& published, const Backbone& backbone, Input input, Lines& lines)
+      : model_(model), published_(published), backbone_(backbone), in_(std::move(input)), lines_(lines) {
+    if (!model.head.empty()) {
+      const std::vector<float>& head = published.at(model.head).values;
+      vocabulary_ = head.size() / in_.d;
+      packed_head_ = kernels::PackedWeight::pack(head, vocabulary_, in_.d);
+    }
     const auto output = lines.io().tensors.find("output");
     // Ids in, logits out; vectors in, vectors out, unless the width of the output says otherwise.
     const std::size_t width = output == lines.io().tensors.end() ? 0 : output->second.shape.back();
@@ -89,7 +94,10 @@ class StackCase {
     for (const auto& [t, fields] : marks) {
       std::vector<State> states;
       hidden_in_pieces({t}, false, &states);
-      for (const std::string& field : fields) lines_.compare(fmt::format("state.t{}.{}", t, field), "run", published_state(states, field));
+      for (const std::string& field : fields)
+        if (const auto ours = model_.state(field, {backbone_.layout(), states})) {
+          lines_.compare(fmt::format("state.t{}.{}", t, field), "run", *ours);
+        }
     }
   }
 
@@ -98,18 +106,15 @@ class StackCase {
   void compare_forward() {
     using namespace autograd;
     Tape<T> tape;
-    const auto leaf = [&](const Dims& dims, const std::vector<float>& values) {
-      return tape.leaf(dims, std::span<const T>(std::vector<T>(values.begin(), values.end())));
-    };
-    const WeightVars<T> weights = weight_leaves(tape, model_.weights);
-    const bool tied = model_.head.values.empty();
-    const Var<T> embedding = model_.embedding.values.empty() ? Var<T>{} : leaf(model_.embedding.shape, model_.embedding.values);
-    const Var<T> head = tied ? embedding : leaf(model_.head.shape, model_.head.values);
+    const WeightVars<T> leaves = weight_leaves(tape, published_);
+    const WeightVars<T> weights = ours(leaves);
     const Dims dims{in_.batch, in_.time, in_.d};
-    const Var<T> x = in_.ids.empty() ? leaf(dims, in_.rows) : reshape(gather(embedding, in_.ids), dims);
+    const std::vector<T> rows(in_.rows.begin(), in_.rows.end());
+    const Var<T> x =
+        in_.ids.empty() ? tape.leaf(dims, std::span<const T>(rows)) : reshape(gather(leaves.at(model_.embedding), in_.ids), dims);
     std::vector<Var<T>> layers;
     const Var<T> hidden = backbone_.forward(weights, x, &layers);
-    const Var<T> output = gives_logits_ ? linear(hidden, head) : hidden;
+    const Var<T> output = gives_logits_ ? linear(hidden, leaves.at(model_.head)) : hidden;
     lines_.compare("output", kForwardPath<T>, output.value());
     for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), kForwardPath<T>, layers[i].value());
 
@@ -118,24 +123,21 @@ class StackCase {
     lines_.used("cotangent");
     const std::vector<T> seed(cotangent->second.values.begin(), cotangent->second.values.end());
     tape.backward(output, std::span<const T>(seed));
-    for (const auto& [name, tensor] : lines_.io().tensors) {
-      if (!name.starts_with("grad.")) continue;
-      std::string weight = name.substr(5);
-      if (weight.starts_with("backbone.")) weight = weight.substr(9);
-      if (weight == "input" && in_.ids.empty()) compare_gradient(name, tape, x);
-      if (weights.has(weight)) compare_gradient(name, tape, weights.at(weight));
-      if (weight == "lm_head.weight" && head.tape != nullptr) compare_gradient(name, tape, head);
-      if ((weight == "embeddings.weight" || weight == "embedding.weight") && embedding.tape != nullptr) {
-        compare_gradient(name, tape, embedding);
+    if (in_.ids.empty()) lines_.compare("grad.input", kForwardPath<T>, std::span<const T>(tape.grad(x)));
+    // The reference names gradients as Hugging Face does; mamba_ssm's files may lack the prefix, and call the embedding otherwise.
+    constexpr std::string_view kPrefix = "backbone.";
+    for (const auto& [name, leaf] : leaves.all()) {
+      std::string bare = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+      if (bare == "embedding.weight") bare = "embeddings.weight";
+      for (const std::string& each : std::set<std::string>{name, bare, std::string(kPrefix) + bare}) {
+        lines_.compare("grad." + each, kForwardPath<T>, std::span<const T>(tape.grad(leaf)));
       }
     }
   }
 
  private:
-  template <typename T>
-  void compare_gradient(const std::string& name, autograd::Tape<T>& tape, autograd::Var<T> var) {
-    lines_.compare(name, kForwardPath<T>, std::span<const T>(tape.grad(var)));
-  }
+  WeightVars<float> ours(const WeightVars<float>& published) const { return model_.ours(published); }
+  WeightVars<double> ours(const WeightVars<double>& published) const { return model_.ours64(published); }
   // The backbone's output (batch, time, d), each stream fed in these pieces; rows beyond their sum stay zero.
   std::vector<float> hidden_in_pieces(const std::vector<std::size_t>& pieces, bool by_step = false, std::vector<State>* states = nullptr) {
     std::vector<float> out(in_.rows.size());
@@ -168,29 +170,11 @@ class StackCase {
   }
   std::vector<float> outputs(const std::vector<float>& hidden) const { return gives_logits_ ? logits(hidden) : hidden; }
 
-  // Ours has channels last; the published conv state is (channels, d_conv), the ssm state (inner, d_state) or (heads, head_dim, d_state).
-  // In each the last two axes are swapped.
-  std::vector<float> published_state(const std::vector<State>& states, const std::string& name) const {
-    const StateField* field = backbone_.layout().find(name);
-    std::vector<float> out;
-    if (field == nullptr) return out;
-    const std::size_t cols = field->shape.back(), rows = field->shape[field->shape.size() - 2], size = elements(field->shape);
-    for (const State& state : states) {
-      const auto* values = reinterpret_cast<const float*>(state.data() + field->offset);
-      for (std::size_t block = 0; block < size; block += rows * cols) {
-        for (std::size_t c = 0; c < cols; ++c) {
-          for (std::size_t r = 0; r < rows; ++r) out.push_back(values[block + r * cols + c]);
-        }
-      }
-    }
-    return out;
-  }
-
   const PublishedModel& model_;
+  const NamedTensors& published_;
   const Backbone& backbone_;
   Input in_;
   Lines& lines_;
-  const Tensor* head_ = nullptr;
   std::size_t vocabulary_ = 0;
   kernels::PackedWeight packed_head_;
   bool gives_logits_ = false;
@@ -199,14 +183,14 @@ class StackCase {
 
 }  // namespace
 
-Result<void> verify_stack(const PublishedModel& model, Lines& lines) {
+Result<void> verify_stack(const PublishedModel& model, const NamedTensors& published, Lines& lines) {
   const auto architecture = find_architecture(model.config.architecture);
   if (!architecture) return fail(architecture.error());
-  const auto backbone = (*architecture)->load(model.config, model.weights);
+  const auto backbone = (*architecture)->load(model.config, taken_over(published, model.ours64));
   if (!backbone) return fail(backbone.error());
-  auto input = read_input(model, lines);
+  auto input = read_input(model, published, lines);
   if (!input) return fail(input.error());
-  StackCase the_case(model, **backbone, std::move(*input), lines);
+  StackCase the_case(model, published, **backbone, std::move(*input), lines);
   the_case.compare_inference();
   the_case.compare_states();
   the_case.compare_forward<float>();

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "kizzasi/model/published.h"
+#include "kizzasi/model/published_mamba.h"
 #include "kizzasi/model/s4d_spectrum.h"
 #include "kizzasi/tensor/files.h"
 
@@ -149,20 +149,20 @@ TEST(PublishedConfiguration, TheTrapsOfRealFiles) {
   // The shapes are the truth: a configuration that contradicts them, or says "auto", changes nothing.
   const SafetensorsFile file = must_read(golden() / "falcon_mamba" / "embeds.safetensors");
   Json config = must_parse(golden() / "falcon_mamba" / "embeds.json")["config"];
-  const auto plain = published_model(file.tensors, config, "");
+  const auto plain = published_mamba(file.tensors, config, "");
   ASSERT_TRUE(plain) << plain.error().text();
   config["expand"] = 16;
   config["time_step_rank"] = "auto";
   config["intermediate_size"] = 1;
   config["vocab_size"] = 3;
   config["use_bias"] = true;
-  const auto same = published_model(file.tensors, config, "");
+  const auto same = published_mamba(file.tensors, config, "");
   ASSERT_TRUE(same) << same.error().text();
   EXPECT_EQ(same->config, plain->config);
 
   config["hidden_act"] = "relu";
-  EXPECT_NE(published_model(file.tensors, config, "c").error().text().find("relu"), std::string::npos);
-  EXPECT_FALSE(published_model({}, Json::object(), ""));
+  EXPECT_NE(published_mamba(file.tensors, config, "c").error().text().find("relu"), std::string::npos);
+  EXPECT_FALSE(published_mamba({}, Json::object(), ""));
 }
 
 }  // namespace
