@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "kizzasi/autograd/matrix_state.h"
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/autograd/scans.h"
 #include "kizzasi/base/rng.h"
@@ -95,6 +96,12 @@ TEST(LongSums, OfScans) {
   expect_digits({{batch, time, 2, 3}, {batch, time, 2}, {2}, {batch, time, 1, 2}, {batch, time, 1, 2}, {2}}, 2, matrix, matrix, 5e-6);
   const auto diagonal = [&](const auto& v) { return diagonal_scan(v[0], v[1], v[2], v[3]); };
   expect_digits({{batch, time, 3}, {2, 2, 3}, {2, 2, 3}, {3}}, 1, diagonal, diagonal, 5e-6);
+}
+
+TEST(LongSums, OfADecayAndABonusThatAreTheSameAtEveryStep) {
+  const Dims rows{1, kRows, 1, 2};
+  const auto op = [](const auto& v) { return linear_attention(v[0], v[1], v[2], v[3], v[4]); };
+  expect_digits({rows, rows, rows, {1, 2}, {1, 2}}, 3, op, op);
 }
 
 }  // namespace
