@@ -57,6 +57,7 @@ Json report_of(const std::string& checkpoint, const Verification& report) {
     json["tensors"].push_back(std::move(line));
   }
   json["not_compared"] = Json::list(report.not_compared);
+  json["known_wrong"] = Json::list(report.known_wrong);
   return json;
 }
 
@@ -72,6 +73,9 @@ void print_report(const Verification& report, const Context& context) {
   }
   print(columns(rows));
   for (const std::string& name : report.not_compared) remark(context, fmt::format("not compared: '{}' has no meaning here", name));
+  for (const std::string& name : report.known_wrong) {
+    remark(context, fmt::format("not compared: '{}', which the reference's program is known to compute wrongly", name));
+  }
   if (report.tensors.empty()) {
     print("Nothing was compared: the reference holds no output, state or gradient by a known name.\n");
   } else if (out == 0) {

@@ -10,6 +10,7 @@
 #include "kizzasi/kernels/scan_laws_test.h"
 #include "kizzasi/kernels/selective_scan.h"
 #include "kizzasi/kernels/ssd.h"
+#include "kizzasi/kernels/wkv4.h"
 
 namespace kizzasi::kernels {
 namespace {
@@ -78,6 +79,43 @@ TEST(GatedScan, KeepsItsLaws) {
       if (testing::Test::HasFatalFailure()) return;
     }
   }
+}
+
+// ---- wkv4
+
+TEST(Wkv4, KeepsItsLaws) {
+  for (const std::size_t channels : kChannels) {
+    for (const std::size_t rows : kRows) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, " << rows << " rows");
+      const Values w = uniform_values(channels, -3.0f, -0.01f, 6), u = normal_values(channels, 1.0f, 7);
+      // The first third of the state are the sums of values, the second those of weights, the last the exponents.
+      Inputs in{rows, channels, {rows_of(rows, channels, -9, 9, 3), rows_of(rows, channels, -1, 1, 4)}, {channels, channels}, {}};
+      in.state = uniform_values(3 * channels, 0.5f, 1.0f, 5);
+      const auto step = [&](auto form) {
+        return [&, form](const Inputs& from, std::size_t begin, std::size_t count, std::span<float> s, MatrixSpan y) {
+          const Wkv4State state{s.first(channels), s.subspan(channels, channels), s.subspan(2 * channels)};
+          form({w, u}, from.view(0, begin, count), from.view(1, begin, count), state, y);
+        };
+      };
+      expect_laws(in, step(wkv4), step(wkv4_plain), 3e-6f);
+      expect_nan_stays_in_its_channel(in, step(wkv4));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Wkv4, BigExponentsStayInRange) {
+  // The definition without its running exponent overflows from e^88 on; shifting every k by one number changes nothing.
+  const std::size_t channels = 19, rows = 40;
+  const Values w = uniform_values(channels, -2.0f, -0.01f, 1), u = normal_values(channels, 1.0f, 2);
+  const Values small = uniform_values(rows * channels, -4.0f, 4.0f, 3), v = normal_values(rows * channels, 1.0f, 4);
+  const auto of = [&](float shift) {
+    Values k = small, y(rows * channels), aa(channels), bb(channels), pp(channels, -1e30f);
+    for (float& each : k) each += shift;
+    wkv4({w, u}, {k.data(), rows, channels}, {v.data(), rows, channels}, {aa, bb, pp}, {y.data(), rows, channels});
+    return y;
+  };
+  for (const float shift : {-2048.0f, 256.0f, 4096.0f}) expect_near(of(shift), of(0), 2e-3f);
 }
 
 // ---- selective_scan

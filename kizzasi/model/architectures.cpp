@@ -9,6 +9,7 @@
 #include "kizzasi/model/gated/mingru.h"
 #include "kizzasi/model/mamba.h"
 #include "kizzasi/model/mamba2.h"
+#include "kizzasi/model/rwkv/rwkv4.h"
 #include "kizzasi/model/s4d.h"
 #include "kizzasi/model/stack.h"
 
@@ -46,6 +47,7 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kMinLstmLayer>("minlstm", "mingru with gates to keep and to take, normalised"),
     stack_of<kGruLayer>("gru", "gates that see the input and the last output"),
     stack_of<kLstmLayer>("lstm", "gru with a memory beside the output"),
+    stack<kRwkv4>("rwkv4", "an average of all frames, weighted by content and age"),
 });
 
 // Widths, states and layers of the named sizes, the same for every architecture.

@@ -35,6 +35,10 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"dt_limit_high", "Upper bound of the step sizes of Mamba-2; 1e308 means none.", 0, 1e308}, dt_limit_high);
   visit.field({"norm_eps", "Epsilon of the norms.", 0, 1}, norm_eps);
   visit.field({"mixer_norm_eps", "Epsilon of FalconMamba's norms of dt, B and C.", 0, 1}, mixer_norm_eps);
+  visit.field({"head_norm_eps", "Epsilon of the norms of heads of RWKV-5 to 7.", 0, 1}, head_norm_eps);
+  visit.field(
+      {"d_ffn", "Inner width of the feed-forward half of a block, where there is one; 0 means as the architecture has it.", 0, 1 << 20},
+      d_ffn);
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
   visit.field(one_of("s4d_init", "Eigenvalues with which S4D starts.", {"lin", "inv", "legs", "real"}), s4d_init);

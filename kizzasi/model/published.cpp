@@ -7,12 +7,14 @@
 #include <limits>
 
 #include "kizzasi/model/published_mamba.h"
+#include "kizzasi/model/rwkv/published.h"
 
 namespace kizzasi {
 namespace {
 
 constexpr std::array kFormats = std::to_array<ModelFormat>({
     {"mamba, falcon_mamba, mamba2", is_published_mamba, published_mamba},
+    {"rwkv4 to rwkv7", is_published_rwkv, published_rwkv},
 });
 
 }  // namespace

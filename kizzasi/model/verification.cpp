@@ -93,6 +93,12 @@ void Lines::add(const std::string& name, std::string_view path, std::span<const 
   report_.tensors.push_back(std::move(line));
 }
 
+std::string Lines::made_by() const {
+  const Json* made = description_.find("produced_by");
+  const Json* by = made != nullptr ? made->find("class") : nullptr;
+  return by != nullptr && by->is_string() ? by->string() : "";
+}
+
 Verification Lines::finish() {
   for (const auto& [name, tensor] : io_.tensors) {
     if (used_.count(name) == 0) report_.not_compared.push_back(name);

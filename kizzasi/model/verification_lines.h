@@ -23,7 +23,14 @@ class Lines {
   void compare(const std::string& name, std::string_view path, std::span<const double> ours);
   bool has(const std::string& name) const { return io_.tensors.count(name) != 0; }
   void used(const std::string& name) { used_.insert(name); }
+  // A tensor that the program which made the reference computes wrongly.
+  void known_wrong(const std::string& name) {
+    used(name);
+    report_.known_wrong.push_back(name);
+  }
   const SafetensorsFile& io() const { return io_; }
+  // Which class of which package made the reference, where the description says so.
+  std::string made_by() const;
   Verification finish();
 
  private:

@@ -72,10 +72,12 @@ TEST(Verification, MambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(go
 TEST(Verification, FalconMambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "falcon_mamba"), 2u); }
 TEST(Verification, Mamba2EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba2"), 5u); }
 
+TEST(Verification, Rwkv4EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv4"), 2u); }
+
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
-  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2"})
+  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2", "rwkv4"})
     expect_all_equal(fs::path(folder) / "backbones" / each);
 }
 

@@ -1,0 +1,16 @@
+// The recurrence of RWKV-4 on the tape; those of the later versions are in linear_attention.h and delta_rule.h.
+#pragma once
+
+#include "kizzasi/autograd/tape.h"
+
+namespace kizzasi::autograd {
+
+// From the state before the first row. k, v: (batch, time, C); w = -exp(time_decay), u = time_first: (C). -> (batch, time, C)
+template <typename T>
+Var<T> wkv4(Var<T> k, Var<T> v, Var<T> w, Var<T> u);
+
+// x[t - 1] in the place of x[t], zeros first: (batch, time, C).
+template <typename T>
+Var<T> shifted(Var<T> x);
+
+}  // namespace kizzasi::autograd
