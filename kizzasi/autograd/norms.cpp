@@ -1,5 +1,7 @@
 #include <cassert>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "kizzasi/autograd/add_rows.h"
 #include "kizzasi/autograd/ops.h"
@@ -24,6 +26,14 @@ double sum_of(std::size_t n, Term term) {
 template <typename T>
 double wide(T value) {
   return static_cast<double>(value);
+}
+
+// Of a row: its mean, and 1 / sqrt(variance + epsilon). In double, so that a large offset does not eat the spread.
+template <typename T>
+std::pair<double, double> mean_and_inverse(const T* from, std::size_t n, T epsilon) {
+  const double count = static_cast<double>(n), mean = sum_of(n, [&](std::size_t i) { return wide(from[i]); }) / count;
+  const double squares = sum_of(n, [&](std::size_t i) { return (wide(from[i]) - mean) * (wide(from[i]) - mean); });
+  return {mean, 1 / std::sqrt(squares / count + wide(epsilon))};
 }
 
 // A gain is read as gain[i mod its size]; none: ones.
@@ -87,25 +97,26 @@ Var<T> layer_norm(Var<T> x, Var<T> gain, Var<T> bias, T epsilon) {
   Tape<T>& tape = *x.tape;
   const std::size_t n = x.dims().back(), rows = x.value().size() / n;
   assert((gain.tape == nullptr || gain.value().size() == n) && (bias.tape == nullptr || bias.value().size() == n));
-  const std::size_t normal = tape.keep(x.value().size()), inverse = tape.keep(rows);
-  const auto adjoint = [x = x.id, gain, bias, normal, inverse, n, rows](Tape<T>& t, std::size_t id) {
-    const T *g = t.grad(id).data(), *h = t.value(normal).data(), *r = t.value(inverse).data();
+  // The normalised row is worked out again in double: rounded to T, it would not cancel what of the gradient lies along it, which is most
+  // of it where the spread is small.
+  const auto adjoint = [x = x.id, gain, bias, epsilon, n, rows](Tape<T>& t, std::size_t id) {
+    const T *g = t.grad(id).data(), *from = t.value(x).data();
     const T* gv = gain.tape != nullptr ? gain.value().data() : nullptr;
-    if (const auto to = t.flow(x); !to.grad.empty()) {
-      for (std::size_t row = 0; row < rows; ++row) {
-        const std::size_t begin = row * n;
-        const auto dh = [&](std::size_t i) { return wide(gain_at(gv, i) * g[begin + i]); };
-        const double m = sum_of(n, dh) / static_cast<double>(n);
-        const double a = sum_of(n, [&](std::size_t i) { return dh(i) * wide(h[begin + i]); }) / static_cast<double>(n);
-        T* d = to.grad.data() + begin;
-        for (std::size_t i = 0; i < n; ++i) {
-          d[i] = (to.first ? T{0} : d[i]) + static_cast<T>(wide(r[row]) * (dh(i) - m - wide(h[begin + i]) * a));
-        }
-      }
+    const auto to = t.flow(x);
+    std::vector<double> gain_grad(gv != nullptr && t.wants_gradient(gain.id) ? n : 0);
+    for (std::size_t row = 0; row < rows && (!to.grad.empty() || !gain_grad.empty()); ++row) {
+      const std::size_t begin = row * n;
+      const auto [mean, r] = mean_and_inverse(from + begin, n, epsilon);
+      const auto h = [&](std::size_t i) { return (wide(from[begin + i]) - mean) * r; };
+      for (std::size_t i = 0; i < gain_grad.size(); ++i) gain_grad[i] += wide(g[begin + i]) * h(i);
+      if (to.grad.empty()) continue;
+      const auto dh = [&](std::size_t i) { return wide(gain_at(gv, i) * g[begin + i]); };
+      const double m = sum_of(n, dh) / static_cast<double>(n);
+      const double along = sum_of(n, [&](std::size_t i) { return dh(i) * h(i); }) / static_cast<double>(n);
+      T* d = to.grad.data() + begin;
+      for (std::size_t i = 0; i < n; ++i) d[i] = (to.first ? T{0} : d[i]) + static_cast<T>(r * (dh(i) - m - h(i) * along));
     }
-    if (gv != nullptr && t.wants_gradient(gain.id)) {
-      add_rows(rows, t.grad(gain.id), [=](std::size_t row, std::size_t i) { return g[row * n + i] * h[row * n + i]; });
-    }
+    for (std::size_t i = 0; i < gain_grad.size(); ++i) t.grad(gain.id)[i] += static_cast<T>(gain_grad[i]);
     if (bias.tape != nullptr && t.wants_gradient(bias.id)) {
       add_rows(rows, t.grad(bias.id), [=](std::size_t row, std::size_t i) { return g[row * n + i]; });
     }
@@ -113,17 +124,12 @@ Var<T> layer_norm(Var<T> x, Var<T> gain, Var<T> bias, T epsilon) {
   const Var<T> y = tape.record(x.dims(), {x, gain, bias}, adjoint);
   const T* gv = gain.tape != nullptr ? gain.value().data() : nullptr;
   const T* bv = bias.tape != nullptr ? bias.value().data() : nullptr;
-  T *h = tape.mutable_value(normal).data(), *r = tape.mutable_value(inverse).data(), *out = tape.mutable_value(y.id).data();
+  T* out = tape.mutable_value(y.id).data();
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::span<const T> from = x.value().subspan(row * n, n);
-    // In double, so that a large offset does not eat the spread.
-    const double mean = sum_of(n, [&](std::size_t i) { return wide(from[i]); }) / static_cast<double>(n);
-    const double variance = sum_of(n, [&](std::size_t i) { return (wide(from[i]) - mean) * (wide(from[i]) - mean); });
-    r[row] = static_cast<T>(1 / std::sqrt(variance / static_cast<double>(n) + static_cast<double>(epsilon)));
+    const T* from = x.value().data() + row * n;
+    const auto [mean, r] = mean_and_inverse(from, n, epsilon);
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t k = row * n + i;
-      h[k] = static_cast<T>(static_cast<double>(from[i]) - mean) * r[row];
-      out[k] = gain_at(gv, i) * h[k] + (bv == nullptr ? T{0} : bv[i]);
+      out[row * n + i] = gain_at(gv, i) * static_cast<T>((wide(from[i]) - mean) * r) + (bv == nullptr ? T{0} : bv[i]);
     }
   }
   return y;

@@ -1,4 +1,4 @@
-// The recurrence of RWKV-4 on the tape; those of the later versions are in linear_attention.h and delta_rule.h.
+// The recurrence of RWKV-4 on the tape, and the shift of all of them.
 #pragma once
 
 #include "kizzasi/autograd/tape.h"

@@ -10,6 +10,8 @@
 #include "kizzasi/model/mamba.h"
 #include "kizzasi/model/mamba2.h"
 #include "kizzasi/model/rwkv/rwkv4.h"
+#include "kizzasi/model/rwkv/rwkv5.h"
+#include "kizzasi/model/rwkv/rwkv7.h"
 #include "kizzasi/model/s4d.h"
 #include "kizzasi/model/stack.h"
 
@@ -48,6 +50,11 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kGruLayer>("gru", "gates that see the input and the last output"),
     stack_of<kLstmLayer>("lstm", "gru with a memory beside the output"),
     stack<kRwkv4>("rwkv4", "an average of all frames, weighted by content and age"),
+    stack<kRwkv50>("rwkv5_0", "a matrix a head, one decay for each"),
+    stack<kRwkv51>("rwkv5_1", "rwkv5_0 with a gate"),
+    stack<kRwkv52>("rwkv5_2", "rwkv5_1 with a decay for every channel"),
+    stack<kRwkv6>("rwkv6", "rwkv5_2 with decays and mixing that follow the frame"),
+    stack<kRwkv7>("rwkv7", "a matrix a head that takes back what it had stored"),
 });
 
 // Widths, states and layers of the named sizes, the same for every architecture.

@@ -55,6 +55,12 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.chunk = pick(1, 40);
     if (rng.uniform() < 0.3) c.dt_limit_low = 0.01, c.dt_limit_high = 0.1;
   }
+  if (architecture.starts_with("rwkv")) {
+    c.head_dim = pick(1, 12);
+    c.d_model = c.head_dim * pick(1, rng.uniform() < 0.1 ? 25 : 4);
+    c.d_ffn = pick(1, 50);
+    for (std::int64_t* rank : {&c.mix_rank, &c.decay_rank, &c.rate_rank, &c.gate_rank, &c.value_rank}) *rank = pick(0, 5);
+  }
   return c;
 }
 
@@ -255,7 +261,8 @@ TEST(Backbone, GradientsInDoubleAreCentralDifferences) {
     const Architecture& architecture = architectures()[round % architectures().size()];
     BackboneConfig config = random_config(rng, architecture.name);
     config.d_model = 4 + static_cast<std::int64_t>(rng.below(5));  // the norm of one or two numbers is nearly a step
-    config.dt_limit_low = 0, config.dt_limit_high = 1e308;         // a clamp has corners
+    if (architecture.name.starts_with("rwkv")) config.d_model = config.head_dim * (1 + 5 / config.head_dim);
+    config.dt_limit_low = 0, config.dt_limit_high = 1e308;  // a clamp has corners
     const NamedTensors weights = random_weights(architecture, config, rng);
     const auto backbone = architecture.load(config, weights);
     ASSERT_TRUE(backbone) << backbone.error().text();

@@ -27,9 +27,10 @@ struct BackboneConfig {
   double dt_limit_low = 0;             // Mamba-2's time_step_limit
   double dt_limit_high = 1e308;        // no limit
   double norm_eps = 1e-5;
-  double mixer_norm_eps = 1e-6;  // FalconMamba: norms of dt, B and C
-  double head_norm_eps = 64e-5;  // RWKV-5 to 7: norms of the heads
-  std::int64_t d_ffn = 0;        // inner width of the feed-forward half of a block; 0: as the architecture has it
+  double mixer_norm_eps = 1e-6;                                                             // FalconMamba: norms of dt, B and C
+  double head_norm_eps = 64e-5;                                                             // RWKV-5 to 7: norms of the heads
+  std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
+  std::int64_t d_ffn = 0;  // inner width of the feed-forward half of a block; 0: as the architecture has it
   bool proj_bias = false, conv_bias = true;
   std::string s4d_init = "lin";        // S4D: lin, inv, legs, real
   std::string discretization = "zoh";  // S4D: zoh, bilinear

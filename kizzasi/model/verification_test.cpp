@@ -73,11 +73,19 @@ TEST(Verification, FalconMambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_eq
 TEST(Verification, Mamba2EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba2"), 5u); }
 
 TEST(Verification, Rwkv4EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv4"), 2u); }
+TEST(Verification, Rwkv5EqualsThePublishedModels) {
+  for (const auto& [version, cases] : {std::pair{"rwkv5_0", 1u}, {"rwkv5_1", 1u}, {"rwkv5_2", 2u}}) {
+    EXPECT_EQ(expect_all_equal(golden() / version), cases);
+  }
+}
+TEST(Verification, Rwkv6EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv6"), 2u); }
+TEST(Verification, Rwkv7EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv7"), 2u); }
 
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
-  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2", "rwkv4"})
+  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2", "rwkv4", "rwkv5_0", "rwkv5_1",
+                           "rwkv5_2", "rwkv6", "rwkv7"})
     expect_all_equal(fs::path(folder) / "backbones" / each);
 }
 

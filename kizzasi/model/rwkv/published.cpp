@@ -99,6 +99,13 @@ Result<PublishedModel> published_rwkv(const NamedTensors& tensors, const Json& c
     if (heads == 0 || c.d_model % heads != 0) return refused(fmt::format("{} heads of a width {}", heads, c.d_model), where, "whole heads");
     c.head_dim = c.d_model / heads;
   }
+  c.mix_rank = mixer("time_maa_w1", 1) / 5;
+  c.decay_rank = std::max(mixer("time_decay_w1", 1), mixer("w1", 1));
+  c.rate_rank = mixer("a1", 1);
+  c.gate_rank = mixer("g1", 1);
+  for (const auto& [name, published] : theirs) {
+    if (name.ends_with(".mixer.v1")) c.value_rank = size(name, 1);
+  }
   c.head_norm_eps = python_number(config.find("head_norm_epsilon"), c.head_norm_eps);
   if (auto good = c.check(where); !good) return fail(good.error());
   set_ours(model, [ours](const auto& from) {
@@ -110,7 +117,11 @@ Result<PublishedModel> published_rwkv(const NamedTensors& tensors, const Json& c
     }
     return flat;
   });
-  model.state = [](const std::string& field, const StateBatch& states) { return states.all(field); };
+  model.state = [seven = c.architecture == "rwkv7"](const std::string& field, const StateBatch& states) {
+    // Of 7 the published matrices are (value, key).
+    const bool turned = seven && field.ends_with(".att_kv");
+    return turned ? states.with_last_axes_swapped(field) : states.all(field);
+  };
   return model;
 }
 
