@@ -91,9 +91,14 @@ void expect_gradients(const std::vector<CheckedInput>& inputs, const Build& buil
     for (std::size_t i = 0; i < value.size(); ++i) total += (value[i] - at.value[i]) * cotangent[i];
     return total;
   };
+  // A quotient has no more digits than the sum it is taken of: gradients far below the largest of all are held to that.
+  double floor = 1e-6;
+  for (const auto& gradient : at.gradients) {
+    for (const double g : gradient) floor = std::max(floor, 1e-5 * std::abs(g));
+  }
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!inputs[k].wants_gradient) continue;
-    double largest = 1e-6;
+    double largest = floor;
     for (const double g : at.gradients[k]) largest = std::max(largest, std::abs(g));
     const std::size_t count = inputs[k].values.size(), stride = std::max<std::size_t>(1, count / at_most);
     for (std::size_t i = 0; i < count; i += stride) {

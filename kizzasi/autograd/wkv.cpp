@@ -103,6 +103,25 @@ Var<T> shifted(Var<T> x) {
   return concat(std::span<const Var<T>>(parts), 1);
 }
 
+template <typename T>
+Var<T> decay_of(Var<T> x) {
+  Tape<T>& tape = *x.tape;
+  const Var<T> y = tape.record(x.dims(), {x}, [=](Tape<T>& on, std::size_t id) {
+    std::vector<T> unwanted;
+    const std::span<T> gx = gradient_sink(on, x, unwanted);
+    for (std::size_t i = 0; i < gx.size(); ++i) {
+      const double rate = std::exp(static_cast<double>(on.value(x.id)[i]));
+      gx[i] -= static_cast<T>(static_cast<double>(on.grad(id)[i]) * rate * std::exp(-rate));
+    }
+  });
+  const std::span<const T> from = x.value();
+  std::transform(from.begin(), from.end(), tape.mutable_value(y.id).begin(),
+                 [](T v) { return static_cast<T>(std::exp(-std::exp(static_cast<double>(v)))); });
+  return y;
+}
+
+template Var<float> decay_of(Var<float>);
+template Var<double> decay_of(Var<double>);
 template Var<float> wkv4(Var<float>, Var<float>, Var<float>, Var<float>);
 template Var<double> wkv4(Var<double>, Var<double>, Var<double>, Var<double>);
 template Var<float> shifted(Var<float>);

@@ -13,4 +13,9 @@ Var<T> wkv4(Var<T> k, Var<T> v, Var<T> w, Var<T> u);
 template <typename T>
 Var<T> shifted(Var<T> x);
 
+// exp(-exp(x)), elementwise and rounded once: decays that stand for every step, of which a last digit lost is lost as often as they are
+// used.
+template <typename T>
+Var<T> decay_of(Var<T> x);
+
 }  // namespace kizzasi::autograd

@@ -47,6 +47,16 @@ TEST(Wkv4Op, IsTheWeightedAverageAndItsGradientsAreThoseOfDifferences) {
   }
 }
 
+TEST(DecayOp, IsTheExponentialOfMinusAnExponential) {
+  Rng rng(23);
+  const std::vector<CheckedInput> inputs{uniform_input("x", {40}, rng, -9, 1.5)};
+  const auto op = [](const auto& v) { return decay_of(v[0]); };
+  Tape<double> tape;
+  const Evaluation got = evaluate(tape, inputs, op, false);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_DOUBLE_EQ(got.value[i], std::exp(-std::exp(inputs[0].values[i])));
+  expect_gradients(inputs, op);
+}
+
 TEST(ShiftedOp, GivesTheRowBefore) {
   Rng rng(22);
   for (const std::size_t time : {1u, 2u, 9u}) {

@@ -33,7 +33,7 @@ struct Verification {
 //   output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state, state_step; kernel;
 //   cotangent, with grad.{weight} and grad.input of sum(output * cotangent).
 // Tolerances: `description`'s "tolerance", by tensor (suggested_absolute_tolerance) or as "fair" shares of the largest value; without one
-// 1e-5 of the largest value, 1e-4 for gradients.
+// 1e-5 of the largest value, 1e-4 for gradients. In f32 all gradients of a case have its loosest share; in double each its own.
 // config: the published configuration. `where` names the checkpoint in messages.
 Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const SafetensorsFile& io, const Json& config,
                                        const Json& description, std::string_view where);

@@ -36,7 +36,8 @@ class Lines {
  private:
   template <typename T>
   void add(const std::string& name, std::string_view path, std::span<const T> ours);
-  double tolerance(const std::string& name, double largest) const;
+  double tolerance(const std::string& name, std::string_view path, double largest) const;
+  double loosest_gradient_share() const;
   const SafetensorsFile& io_;
   const Json& description_;
   std::set<std::string> used_;

@@ -83,7 +83,7 @@ class TimeMix final : public Layer {
       decay_up_ = pack_transposed(w.at("time_decay_w2"));
       for (std::size_t j = 0; j < kMixes; ++j) mix_up_.push_back(pack_transposed(w.at("time_maa_w2"), j));
     } else {
-      for (float& each : decay_) each = std::exp(-std::exp(each));
+      for (float& each : decay_) each = static_cast<float>(std::exp(-std::exp(static_cast<double>(each))));
     }
   }
 
@@ -260,7 +260,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
   if constexpr (by_frame(kVersion)) {
     decay = reshape(add(times(tanh(times(mixed('w'), weight("time_decay_w1"))), weight("time_decay_w2")), decay), heads);
   }
-  decay = exp(scale(exp(decay), T{-1}));
+  decay = by_frame(kVersion) ? exp(scale(exp(decay), T{-1})) : decay_of(decay);
   if constexpr (!by_channel(kVersion)) {
     // One number a head for all of its channels.
     const std::vector<T> ones(s.heads * s.width, T{1});
