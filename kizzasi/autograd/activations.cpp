@@ -108,6 +108,26 @@ Var<T> gelu(Var<T> x) {
       });
 }
 
+// x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the tanh form. From sigmoid(-|2 u|), which keeps its digits where the gate is shut
+// or open.
+template <typename T>
+Var<T> gelu_tanh(Var<T> x) {
+  constexpr double kScale = 2 * 0.79788456080286535588, kCube = 0.044715;
+  return activation<T>(
+      x, [](double v) { return v * sigmoid_of(kScale * (v + kCube * v * v * v)); }, kernels::gelu_tanh,
+      [](std::span<const T> v, std::span<T> rest) {
+        for (std::size_t i = 0; i < v.size(); ++i) {
+          const T far = std::min(std::abs(v[i]), T{40});  // where the exponential is 0 and the cube does not overflow
+          rest[i] = -static_cast<T>(kScale) * (far + static_cast<T>(kCube) * far * far * far);
+        }
+        apply(sigmoid_of, kernels::sigmoid, std::span<const T>(rest), rest);
+      },
+      [](T v, T, T rest) {
+        const T near = std::clamp(v, T{-40}, T{40}), slope = static_cast<T>(kScale) * (1 + 3 * static_cast<T>(kCube) * near * near);
+        return (v >= 0 ? 1 - rest : rest) + near * slope * rest * (1 - rest);
+      });
+}
+
 template <typename T>
 Var<T> relu(Var<T> x) {
   return activation<T>(x, [](double v) { return v < 0 ? 0 : v; }, kernels::relu, [](T v, T) { return static_cast<T>(v > 0); });
@@ -186,6 +206,8 @@ template Var<float> silu(Var<float>);
 template Var<double> silu(Var<double>);
 template Var<float> gelu(Var<float>);
 template Var<double> gelu(Var<double>);
+template Var<float> gelu_tanh(Var<float>);
+template Var<double> gelu_tanh(Var<double>);
 template Var<float> relu(Var<float>);
 template Var<double> relu(Var<double>);
 template Var<float> softplus(Var<float>);

@@ -112,6 +112,16 @@ Var<T> sqrt(Var<T> x) {
 }
 
 template <typename T>
+Var<T> sin(Var<T> x) {
+  return unary<T>(x, [](T v) { return std::sin(v); }, [](T v, T) { return std::cos(v); });
+}
+
+template <typename T>
+Var<T> cos(Var<T> x) {
+  return unary<T>(x, [](T v) { return std::cos(v); }, [](T v, T) { return -std::sin(v); });
+}
+
+template <typename T>
 Var<T> square(Var<T> x) {
   return unary<T>(x, [](T v) { return v * v; }, [](T v, T) { return 2 * v; });
 }
@@ -145,6 +155,10 @@ template Var<float> log(Var<float>);
 template Var<double> log(Var<double>);
 template Var<float> sqrt(Var<float>);
 template Var<double> sqrt(Var<double>);
+template Var<float> sin(Var<float>);
+template Var<double> sin(Var<double>);
+template Var<float> cos(Var<float>);
+template Var<double> cos(Var<double>);
 template Var<float> square(Var<float>);
 template Var<double> square(Var<double>);
 template Var<float> abs(Var<float>);

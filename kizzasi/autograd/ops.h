@@ -34,6 +34,10 @@ Var<T> log(Var<T> x);
 template <typename T>
 Var<T> sqrt(Var<T> x);
 template <typename T>
+Var<T> sin(Var<T> x);
+template <typename T>
+Var<T> cos(Var<T> x);
+template <typename T>
 Var<T> square(Var<T> x);
 template <typename T>
 Var<T> abs(Var<T> x);  // derivative 0 at 0
@@ -45,6 +49,8 @@ template <typename T>
 Var<T> silu(Var<T> x);
 template <typename T>
 Var<T> gelu(Var<T> x);  // exact
+template <typename T>
+Var<T> gelu_tanh(Var<T> x);  // the tanh form
 template <typename T>
 Var<T> relu(Var<T> x);
 template <typename T>

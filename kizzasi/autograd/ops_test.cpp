@@ -88,6 +88,9 @@ TEST(Ops, ElementwiseFunctionsHaveTheirDerivatives) {
     expect_differentiable(any, [](const auto& v) { return tanh(v[0]); });
     expect_differentiable(any, [](const auto& v) { return silu(v[0]); });
     expect_differentiable(any, [](const auto& v) { return gelu(v[0]); });
+    expect_differentiable(any, [](const auto& v) { return gelu_tanh(v[0]); });
+    expect_differentiable(any, [](const auto& v) { return sin(v[0]); });
+    expect_differentiable(any, [](const auto& v) { return cos(v[0]); });
     expect_differentiable(any, [](const auto& v) { return softplus(v[0]); });
     expect_differentiable(positive, [](const auto& v) { return log(v[0]); });
     expect_differentiable(positive, [](const auto& v) { return sqrt(v[0]); });
@@ -130,6 +133,7 @@ TEST(Ops, ExtremeValuesKeepFiniteDerivatives) {
   const auto step = [](double x) { return x < -29 ? 0.0 : x < 29 ? 0.5 : 1.0; };
   expect_derivatives([](Var<float> x) { return silu(x); }, step);
   expect_derivatives([](Var<float> x) { return gelu(x); }, step);
+  expect_derivatives([](Var<float> x) { return gelu_tanh(x); }, step);
   expect_derivatives([](Var<float> x) { return softplus(x); }, step);
   expect_derivatives([](Var<float> x) { return sigmoid(x); }, [](double x) { return std::abs(x) < 29 ? 0.25 : 0.0; });
   expect_derivatives([](Var<float> x) { return tanh(x); }, [](double x) { return std::abs(x) < 29 ? 1.0 : 0.0; });

@@ -24,6 +24,19 @@ Var<T> ssd(Var<T> x, Var<T> delta, Var<T> a, Var<T> b, Var<T> c, Var<T> d, std::
 template <typename T>
 Var<T> diagonal_scan(Var<T> x, Var<T> a, Var<T> c, Var<T> d);
 
+// h[t] = a h[t - 1] + b x[t] from h = 0, complex: x (batch, time, 2 N), a, b (2, N), real parts, then imaginary parts. -> every h.
+template <typename T>
+Var<T> complex_scan(Var<T> x, Var<T> a, Var<T> b);
+
+// Diagonal-plus-low-rank recurrence from h = 0: x (batch, time, E); a, b, c, p, r (2, N, E) and d (E) as in kernels/dplr_scan.h. -> (batch,
+// time, E)
+template <typename T>
+struct DplrCoefficients {
+  Var<T> a, b, c, p, r, d;
+};
+template <typename T>
+Var<T> dplr_scan(Var<T> x, const DplrCoefficients<T>& k);
+
 // y[t] = a[t] y[t - 1] + x[t] elementwise from y = 0; a, x: (batch, time, E).
 template <typename T>
 Var<T> gated_scan(Var<T> a, Var<T> x);

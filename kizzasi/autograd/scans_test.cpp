@@ -1,4 +1,5 @@
 #include "kizzasi/autograd/scans.h"
+#include "kizzasi/autograd/in_double.h"
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/autograd/recurrent.h"
 
@@ -307,6 +308,162 @@ TEST(GatedScanOp, IsTheSumOfDecayedInputsAndItsGradientsAreThoseOfDifferences) {
     expect_gradients(inputs, gated_op);
     expect_f32_follows_f64(gated_op, inputs, 3e-6);
   }
+}
+
+// ---- complex_scan
+
+const auto complex_op = [](const auto& v) { return complex_scan(v[0], v[1], v[2]); };
+
+std::vector<CheckedInput> complex_inputs(std::size_t batch, std::size_t time, std::size_t states, Rng& rng) {
+  std::vector<CheckedInput> inputs{normal_input("x", {batch, time, 2 * states}, rng), normal_input("a", {2, states}, rng),
+                                   normal_input("b", {2, states}, rng)};
+  for (std::size_t n = 0; n < states; ++n) {
+    const std::complex<double> pole = std::polar(rng.uniform(0.5, 0.99), rng.uniform(-3.1, 3.1));
+    inputs[1].values[n] = pole.real();
+    inputs[1].values[states + n] = pole.imag();
+  }
+  return inputs;
+}
+
+// Without a recurrence: h[t] = sum over s <= t of a^(t - s) b x[s].
+Values complex_truth(const std::vector<CheckedInput>& in) {
+  const std::size_t batch = in[0].dims[0], time = in[0].dims[1], width = in[0].dims[2], states = width / 2;
+  Values y(batch * time * width);
+  const auto number = [states](const double* row, std::size_t n) { return std::complex<double>(row[n], row[states + n]); };
+  for (std::size_t i = 0; i < batch; ++i) {
+    for (std::size_t t = 0; t < time; ++t) {
+      for (std::size_t n = 0; n < states; ++n) {
+        std::complex<double> sum = 0;
+        for (std::size_t s = 0; s <= t; ++s) {
+          sum += std::pow(number(in[1].values.data(), n), static_cast<double>(t - s)) * number(&in[0].values[(i * time + s) * width], n);
+        }
+        sum *= number(in[2].values.data(), n);
+        y[(i * time + t) * width + n] = sum.real();
+        y[(i * time + t) * width + states + n] = sum.imag();
+      }
+    }
+  }
+  return y;
+}
+
+TEST(ComplexScanOp, IsTheSumOfTurnedInputsAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(13);
+  for (const auto& [time, states] : {std::pair<std::size_t, std::size_t>{1, 1}, {7, 3}, {40, 19}, {130, 5}}) {
+    const auto inputs = complex_inputs(2, time, states, rng);
+    Tape<double> tape;
+    expect_values(complex_op(leaves(tape, inputs)), complex_truth(inputs), 1e-12);
+    expect_gradients(inputs, complex_op);
+  }
+}
+
+TEST(ComplexScanOp, FollowsItsDoubleFormInF32) {
+  Rng rng(14);
+  for (const std::size_t states : {1, 2, 7, 8, 16, 17, 33, 70}) {
+    for (const std::size_t time : {1, 2, 63, 64, 65, 200}) {
+      SCOPED_TRACE(testing::Message() << "states " << states << " time " << time);
+      expect_f32_follows_f64(complex_op, complex_inputs(2, time, states, rng), 1e-5);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+// ---- dplr_scan
+
+const auto dplr_op = [](const auto& v) {
+  using T = std::remove_const_t<std::remove_reference_t<decltype(v[0].value()[0])>>;
+  return dplr_scan(v[0], DplrCoefficients<T>{v[1], v[2], v[3], v[4], v[5], v[6]});
+};
+
+std::vector<CheckedInput> dplr_inputs(std::size_t batch, std::size_t time, std::size_t channels, std::size_t states, Rng& rng) {
+  const Dims planes{2, states, channels};
+  std::vector<CheckedInput> inputs{normal_input("x", {batch, time, channels}, rng),
+                                   normal_input("a", planes, rng),
+                                   normal_input("b", planes, rng),
+                                   normal_input("c", planes, rng),
+                                   normal_input("p", planes, rng, 0.4),
+                                   normal_input("r", planes, rng, 0.4 / static_cast<double>(states)),
+                                   normal_input("d", {channels}, rng)};
+  for (std::size_t i = 0; i < states * channels; ++i) {
+    const std::complex<double> pole = std::polar(rng.uniform(0.3, 0.8), rng.uniform(-3.1, 3.1));
+    inputs[1].values[i] = pole.real();
+    inputs[1].values[states * channels + i] = pole.imag();
+  }
+  return inputs;
+}
+
+// Each channel as a dense real recurrence of 2 N numbers: s = (diag(a) + r p^T) s + b x, y = c^T s + d x.
+Values dplr_truth(const std::vector<CheckedInput>& in) {
+  const std::size_t batch = in[0].dims[0], time = in[0].dims[1], channels = in[0].dims[2], states = in[1].dims[1],
+                    plane = states * channels;
+  Values y(batch * time * channels);
+  for (std::size_t e = 0; e < channels; ++e) {
+    const std::size_t size = 2 * states;
+    Values dense(size * size), from(size), out(size);
+    const auto at = [&](std::size_t k, std::size_t n, std::size_t part) { return in[k].values[part * plane + n * channels + e]; };
+    for (std::size_t n = 0; n < states; ++n) {
+      dense[2 * n * size + 2 * n] = dense[(2 * n + 1) * size + 2 * n + 1] = at(1, n, 0);
+      dense[2 * n * size + 2 * n + 1] = -at(1, n, 1), dense[(2 * n + 1) * size + 2 * n] = at(1, n, 1);
+      from[2 * n] = at(2, n, 0), from[2 * n + 1] = at(2, n, 1);
+      out[2 * n] = at(3, n, 0), out[2 * n + 1] = -at(3, n, 1);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t j = 0; j < size; ++j) dense[i * size + j] += at(5, i / 2, i % 2) * (j % 2 == 0 ? at(4, j / 2, 0) : -at(4, j / 2, 1));
+    }
+    for (std::size_t b = 0; b < batch; ++b) {
+      Values s(size), next(size);
+      for (std::size_t t = 0; t < time; ++t) {
+        const double x = in[0].values[(b * time + t) * channels + e];
+        double sum = in[6].values[e] * x;
+        for (std::size_t i = 0; i < size; ++i) {
+          next[i] = from[i] * x;
+          for (std::size_t j = 0; j < size; ++j) next[i] += dense[i * size + j] * s[j];
+          sum += out[i] * next[i];
+        }
+        s = next;
+        y[(b * time + t) * channels + e] = sum;
+      }
+    }
+  }
+  return y;
+}
+
+TEST(DplrScanOp, IsTheDenseRecurrenceAndItsGradientsAreThoseOfDifferences) {
+  Rng rng(16);
+  for (const auto& [time, channels, states] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {6, 3, 2}, {35, 9, 4}}) {
+    const auto inputs = dplr_inputs(2, time, channels, states, rng);
+    Tape<double> tape;
+    expect_values(dplr_op(leaves(tape, inputs)), dplr_truth(inputs), 1e-12);
+    expect_gradients(inputs, dplr_op);
+  }
+}
+
+TEST(DplrScanOp, FollowsItsDoubleFormInF32) {
+  Rng rng(17);
+  for (const std::size_t channels : {1, 5, 8, 17, 32}) {
+    for (const std::size_t time : {7, 15, 16, 17, 100}) {
+      for (const std::size_t states : {1, 3, 16, 35}) {
+        SCOPED_TRACE(testing::Message() << "channels " << channels << " time " << time << " states " << states);
+        expect_f32_follows_f64(dplr_op, dplr_inputs(2, time, channels, states, rng), 1e-5);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// ---- in_double
+
+TEST(InDouble, IsTheMapItselfWithItsGradientsAndKeepsTheDigitsThatF32WouldLose) {
+  Rng rng(15);
+  const auto map = [](const std::vector<Var<double>>& v) { return mul(cos(exp(v[0])), v[1]); };
+  const auto op = [map](const auto& v) { return in_double(v, map); };
+  const std::vector<CheckedInput> inputs{normal_input("x", {3, 4}, rng), normal_input("y", {4}, rng)};
+  expect_gradients(inputs, op);
+  expect_f32_follows_f64(op, inputs, 3e-7);
+  // A phase of 1e4 radians: f32 holds 1e4 to 5e-4 only, its logarithm less; the map of the f32 argument comes out to the last digit.
+  Tape<float> tape;
+  const std::vector<float> large{9.25f}, one{1};
+  const Var<float> y = op(std::vector<Var<float>>{tape.leaf({1}, large), tape.leaf({1}, one)});
+  EXPECT_FLOAT_EQ(y.value()[0], static_cast<float>(std::cos(std::exp(9.25))));
 }
 
 // ---- lstm, gru
