@@ -14,6 +14,11 @@
 #include "kizzasi/model/rwkv/rwkv7.h"
 #include "kizzasi/model/s4d.h"
 #include "kizzasi/model/stack.h"
+#include "kizzasi/model/state_space/dss.h"
+#include "kizzasi/model/state_space/h3.h"
+#include "kizzasi/model/state_space/lru.h"
+#include "kizzasi/model/state_space/s4.h"
+#include "kizzasi/model/state_space/s5.h"
 
 namespace kizzasi {
 namespace {
@@ -45,6 +50,11 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kMambaLayer>("mamba", "selective, a step size for every channel"),
     stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C"),
     stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate"),
+    stack_of<kS4Layer>("s4", "s4d with all states of a channel coupled: a memory of the whole past from the start"),
+    stack_of<kDssLayer>("dss", "s4d with one spectrum for all channels"),
+    stack_of<kS5Layer>("s5", "s4d's system with all channels in and out of one state"),
+    stack_of<kLruLayer>("lru", "linear, stable by construction, one complex state for all channels"),
+    stack_of<kH3Layer>("h3", "a shift register and a diagonal system between products: recall at the cost of linear systems"),
     stack_of<kMinGruLayer>("mingru", "gates that see the input alone, one number a channel"),
     stack_of<kMinLstmLayer>("minlstm", "mingru with gates to keep and to take, normalised"),
     stack_of<kGruLayer>("gru", "gates that see the input and the last output"),
@@ -105,7 +115,7 @@ Result<BackboneConfig> sized(std::string_view architecture, std::string_view siz
     config.d_model = each.d_model;
     config.d_state = each.d_state;
     config.n_layers = each.n_layers;
-    config.head_dim = std::min<std::int64_t>(64, each.d_model / 4);
+    config.head_dim = std::min<std::int64_t>(architecture == "h3" ? 8 : 64, each.d_model / 4);  // H3 keeps head_dim states a channel
     return config;
   }
   return unknown("size", size, names_of(kSizes));

@@ -43,8 +43,18 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
   c.expand = pick(1, 3);
   c.dt_rank = pick(0, 5);
   c.discretization = rng.uniform() < 0.5 ? "zoh" : "bilinear";
+  if (architecture == "s5" && rng.uniform() < 0.3) {
+    c.s5_blocks = pick(1, 3);
+    c.d_inner = 2 * c.s5_blocks * pick(1, 9);
+  }
+  const char* activations[] = {"full_glu", "half_glu1", "half_glu2", "gelu", "none"};
+  c.ssm_activation = activations[rng.below(5)];
+  if (architecture == "s4d" || architecture == "s4" || architecture == "dss" || architecture == "h3") c.d_state += c.d_state % 2;
+  if (architecture == "h3") {
+    c.head_dim = pick(1, 5);
+    c.d_model = c.head_dim * pick(1, 12);
+  }
   if (architecture == "s4d") {
-    c.d_state += c.d_state % 2;
     const char* inits[] = {"lin", "inv", "legs", "real"};
     c.s4d_init = inits[rng.below(4)];
   }

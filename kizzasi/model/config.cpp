@@ -26,7 +26,7 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"d_inner", "Inner width of a layer; 0 means expand * d_model.", 0, 1 << 20}, d_inner);
   visit.field({"d_conv", "Frames that the convolution before the state sees.", 1, 64}, d_conv);
   visit.field({"dt_rank", "Rank of the step-size projection of Mamba; 0 means d_model / 16, rounded up.", 0, 65536}, dt_rank);
-  visit.field({"head_dim", "Channels a head of Mamba-2.", 1, 65536}, head_dim);
+  visit.field({"head_dim", "Channels a head of Mamba-2 and H3.", 1, 65536}, head_dim);
   visit.field({"n_groups", "Groups of heads of Mamba-2 that share B and C.", 1, 4096}, n_groups);
   visit.field({"chunk", "Frames that the training form of Mamba-2 takes at once; changes speed only.", 1, 1024}, chunk);
   visit.field({"dt_min", "Smallest step size at the start of training.", 1e-8, 1e3}, dt_min);
@@ -47,7 +47,13 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
   visit.field(one_of("s4d_init", "Eigenvalues with which S4D starts.", {"lin", "inv", "legs", "real"}), s4d_init);
-  visit.field(one_of("discretization", "How S4D samples its continuous system.", {"zoh", "bilinear"}), discretization);
+  visit.field(one_of("discretization", "How S4D, S5 and H3 sample their continuous systems.", {"zoh", "bilinear"}), discretization);
+  visit.field({"s5_blocks", "Blocks of HiPPO-LegS with which S5 starts; 0 means blocks of at most 64 states.", 0, 65536}, s5_blocks);
+  visit.field({"bidirectional", "A second scan from the end, as S5 may be published with; must be false: a stream has no end."},
+              bidirectional);
+  visit.field(
+      one_of("ssm_activation", "What stands behind the recurrence of LRU and S5.", {"full_glu", "half_glu1", "half_glu2", "gelu", "none"}),
+      ssm_activation);
 }
 
 Result<void> BackboneConfig::check(std::string_view where) const {

@@ -32,8 +32,11 @@ struct BackboneConfig {
   std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
   std::int64_t d_ffn = 0;  // inner width of the feed-forward half of a block; 0: as the architecture has it
   bool proj_bias = false, conv_bias = true;
-  std::string s4d_init = "lin";        // S4D: lin, inv, legs, real
-  std::string discretization = "zoh";  // S4D: zoh, bilinear
+  std::string s4d_init = "lin";             // S4D: lin, inv, legs, real
+  std::string discretization = "zoh";       // S4D, S5: zoh, bilinear
+  std::string ssm_activation = "full_glu";  // LRU, S5: full_glu, half_glu1, half_glu2, gelu, none
+  std::int64_t s5_blocks = 0;               // S5: blocks of its start; 0: of at most 64 states
+  bool bidirectional = false;               // S5: refused here, since a stream has no end
 
   void fields(FieldVisitor& visit);
   Result<void> check(std::string_view where) const;  // ranges, and what must fit together

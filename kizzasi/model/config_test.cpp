@@ -131,6 +131,9 @@ TEST(ModelConfig, WhatCannotBeIsRefusedWithTheField) {
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.head_dim = 17; }), "head_dim 17");
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.n_groups = 3; }), "n_groups 3");
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.architecture = "s4d", c.backbone.d_state = 7; }), "d_state is odd");
+  EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.architecture = "s5", c.backbone.bidirectional = true; }),
+               "a stream has none");
+  EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.architecture = "s5", c.backbone.s5_blocks = 3; }), "s5_blocks 3");
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.backbone.dt_min = 1; }), "dt_min 1");
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.patch = 4; }), "windowed");
   EXPECT_PRED2(contains, message([](ModelConfig& c) { c.windowed = true, c.patch = 5; }), "patch 5");

@@ -6,16 +6,24 @@
 
 #include "kizzasi/model/gated/published.h"
 #include "kizzasi/model/published_s4d.h"
+#include "kizzasi/model/state_space/published_h3.h"
+#include "kizzasi/model/state_space/published_lru.h"
+#include "kizzasi/model/state_space/published_s4.h"
+#include "kizzasi/model/state_space/published_s5.h"
 
 namespace kizzasi {
 namespace {
 
 constexpr std::array kFormats = std::to_array<LayerFormat>({
-    {"s4d", is_published_s4d, published_s4d},
+    {"s4", is_published_s4, published_s4},  // before s4d, whose names it has, too
+    {"s4d, dss", is_published_s4d, published_s4d},
+    {"h3", is_published_h3, published_h3},
     {"mingru", is_published_mingru, published_mingru},
     {"minlstm", is_published_minlstm, published_minlstm},
     {"lstm", is_published_lstm, published_lstm},
     {"gru", is_published_gru, published_gru},
+    {"lru", is_published_lru, published_lru},
+    {"s5", is_published_s5, published_s5},
 });
 
 }  // namespace

@@ -20,6 +20,7 @@ struct PublishedLayer {
   const LayerKind* kind = nullptr;
   BackboneConfig config;
   std::size_t layers = 1;
+  bool streams = true;  // false: the published form needs whole sequences, and only forward is compared
   // Published weights as ours, those of layer i under "<i>." ("0.D"), through the tape: so gradients come back under the published names.
   std::function<WeightVars<float>(const WeightVars<float>&)> ours;
   std::function<WeightVars<double>(const WeightVars<double>&)> ours64;

@@ -7,6 +7,7 @@
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/model/s4d.h"
+#include "kizzasi/model/state_space/published_dss.h"
 
 namespace kizzasi {
 namespace {
@@ -130,6 +131,8 @@ bool is_published_s4d(const NamedTensors& tensors) {
 }
 
 Result<PublishedLayer> published_s4d(const NamedTensors& tensors, const Json& config, std::string_view where) {
+  const Json* rule = config.find("disc");
+  if (rule != nullptr && rule->is_string() && rule->string() == "dss") return published_dss(tensors, config, where);
   auto format = std::make_shared<Format>();
   format->block = tensors.count("layer.kernel.inv_dt") != 0;
   const auto eigenvalues = tensors.find(format->block ? "layer.kernel.A_real" : "kernel.log_A_real");
@@ -145,7 +148,6 @@ Result<PublishedLayer> published_s4d(const NamedTensors& tensors, const Json& co
   layer.config.architecture = "s4d";
   layer.config.d_model = static_cast<std::int64_t>(format->d);
   layer.config.d_state = static_cast<std::int64_t>(2 * format->states);
-  const Json* rule = config.find("disc");
   layer.config.discretization = rule != nullptr && rule->is_string() ? rule->string() : "zoh";
   if (auto good = layer.config.check(where); !good) return fail(good.error());
   format->rule = discretization_of(layer.config);

@@ -25,7 +25,7 @@ class LayerCase {
         d_(static_cast<std::size_t>(layer.config.d_model)),
         lines_(lines) {
     weights_ = taken_over(published, layer.ours64);
-    for (std::size_t i = 0; i < layer.layers; ++i) {
+    for (std::size_t i = 0; i < layer.layers && layer.streams; ++i) {
       made_.push_back(layer.kind->make(layer.config, {weights_, fmt::format("{}.", i)}, fmt::format("layer{}", i), layout_));
     }
     input_.resize(batch_ * time_ * d_);
@@ -45,13 +45,26 @@ class LayerCase {
     lines_.compare("output", "step", step);
     lines_.compare("output_step", "step", step);
     if (split_at <= time_) lines_.compare("output_split", "run", outputs({split_at, time_ - split_at}, 1.0f));
+    constexpr std::string_view kAtSplit = "_at_split";
+    std::vector<StateBlock> first_part;
+    if (split_at <= time_) outputs({split_at}, 1.0f, &first_part);
     for (const auto& [name, tensor] : lines_.io().tensors) {
+      if (name.ends_with(kAtSplit) && !first_part.empty()) {
+        const auto ours = layer_.state(name.substr(0, name.size() - kAtSplit.size()), {layout_, first_part});
+        if (ours) lines_.compare(name, "run", *ours);
+        continue;
+      }
       const bool by_step = name.ends_with("_step");
       if (const auto ours = layer_.state(name, {layout_, by_step ? stepped : whole})) lines_.compare(name, by_step ? "step" : "run", *ours);
-      if (!layer_.derived) continue;
-      if (const auto ours = layer_.derived(name, time_)) lines_.compare(name, "closed form", *ours);
     }
     compare_other_rates();
+  }
+
+  void compare_derived() {
+    if (!layer_.derived) return;
+    for (const auto& [name, tensor] : lines_.io().tensors) {
+      if (const auto ours = layer_.derived(name, time_)) lines_.compare(name, "closed form", *ours);
+    }
   }
 
   template <typename T>
@@ -142,7 +155,8 @@ Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& publi
   const Json* split = description.find("split_at");
   const bool known = split != nullptr && split->is_integer() && split->integer() >= 0;
   LayerCase the_case(layer, published, *shape, lines);
-  the_case.compare_inference(known ? static_cast<std::size_t>(split->integer()) : (*shape)[1] / 2);
+  if (layer.streams) the_case.compare_inference(known ? static_cast<std::size_t>(split->integer()) : (*shape)[1] / 2);
+  the_case.compare_derived();
   the_case.compare_forward<float>();
   the_case.compare_forward<double>();
   return {};

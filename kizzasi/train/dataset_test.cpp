@@ -24,7 +24,8 @@ T pick(Rng& rng, std::initializer_list<T> choices) {
 Case random_case(Rng& rng) {
   Case c;
   ModelConfig& m = c.config;
-  m.backbone.architecture = pick<const char*>(rng, {"mamba2", "mamba", "s4d", "mingru", "minlstm", "gru", "lstm"});
+  m.backbone.architecture =
+      pick<const char*>(rng, {"mamba2", "mamba", "s4d", "s4", "dss", "s5", "lru", "h3", "mingru", "minlstm", "gru", "lstm"});
   m.backbone.d_model = pick<std::int64_t>(rng, {4, 8, 12});
   m.backbone.n_layers = 1 + static_cast<std::int64_t>(rng.below(2));
   m.backbone.d_state = pick<std::int64_t>(rng, {4, 8});

@@ -1,0 +1,16 @@
+// Outer products within heads, and what undoes them: H3.
+#pragma once
+
+#include "kizzasi/autograd/tape.h"
+
+namespace kizzasi::autograd {
+
+// a, b: (..., H W), heads of `width` -> (..., H W W): out[h, i, j] = a[h, i] b[h, j].
+template <typename T>
+Var<T> head_outer(Var<T> a, Var<T> b, std::size_t width);
+
+// q: (..., H W), m: (..., H W W) -> (..., H W): out[h, j] = sum_i q[h, i] m[h, i, j].
+template <typename T>
+Var<T> head_contract(Var<T> q, Var<T> m, std::size_t width);
+
+}  // namespace kizzasi::autograd

@@ -1,0 +1,112 @@
+// A continuous system sampled at another rate is the same system.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kizzasi/base/aligned.h"
+#include "kizzasi/model/architectures.h"
+
+namespace kizzasi {
+namespace {
+
+using kernels::MatrixSpan;
+using kernels::MatrixView;
+
+struct Stream {
+  const Backbone& backbone;
+  AlignedVector<std::byte> state;
+  std::vector<float> scratch, out;
+  explicit Stream(const Backbone& b)
+      : backbone(b), state(b.layout().bytes()), scratch(b.scratch_floats(1)), out(static_cast<std::size_t>(b.config().d_model)) {
+    b.reset(state);
+  }
+  void step(const std::vector<float>& in, float dt) {
+    const Lane lane{state.data(), dt};
+    backbone.step({&lane, 1}, MatrixView(in.data(), 1, in.size()), MatrixSpan(out.data(), 1, out.size()), scratch);
+  }
+  std::span<const float> field(const char* name) const {
+    const StateField* at = backbone.layout().find(name);
+    return {reinterpret_cast<const float*>(state.data() + at->offset), elements(at->shape)};
+  }
+};
+
+std::unique_ptr<Backbone> made(const char* architecture, const char* rule) {
+  BackboneConfig config;
+  config.architecture = architecture;
+  config.d_model = 20;
+  config.n_layers = 1;
+  config.discretization = rule;
+  const auto found = find_architecture(architecture);
+  auto backbone = (*found)->load(config, (*found)->initial_weights(config, Rng(3)));
+  EXPECT_TRUE(backbone) << backbone.error().text();
+  return std::move(*backbone);
+}
+
+std::vector<float> normal_row(Rng& rng, std::size_t count) {
+  std::vector<float> row(count);
+  for (float& value : row) value = static_cast<float>(rng.normal());
+  return row;
+}
+
+// The largest difference of two spans over the largest value of the second.
+double apart(std::span<const float> a, std::span<const float> b) {
+  double most = 0, largest = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  return most / largest;
+}
+
+// field: of the state, comparable where the discretised B is in it; nullptr: outputs alone (s4d and dss have it behind the state).
+struct Held {
+  const char *architecture, *field;
+  std::span<const float> of(const Stream& stream) const {
+    return field == nullptr ? std::span<const float>(stream.out) : stream.field(field);
+  }
+};
+class Rates : public testing::TestWithParam<Held> {};
+
+TEST_P(Rates, OneStepOfTwoIsTwoOfOneAndFourOfAHalfWhereTheInputIsHeld) {
+  const auto backbone = made(GetParam().architecture, "zoh");
+  Stream coarse(*backbone), plain(*backbone), fine(*backbone);
+  Rng rng(4);
+  for (int t = 0; t < 60; ++t) {
+    const std::vector<float> in = normal_row(rng, 20);
+    coarse.step(in, 2);
+    for (int i = 0; i < 2; ++i) plain.step(in, 1);
+    for (int i = 0; i < 4; ++i) fine.step(in, 0.5f);
+    ASSERT_LT(apart(GetParam().of(coarse), GetParam().of(plain)), 5e-5) << t;
+    ASSERT_LT(apart(GetParam().of(fine), GetParam().of(plain)), 5e-5) << t;
+    ASSERT_LT(apart(fine.out, plain.out), 1e-4) << t;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Rates,
+                         testing::Values(Held{"lru", "layer0.h"}, Held{"s5", "layer0.h"}, Held{"dss", nullptr}, Held{"s4d", nullptr}),
+                         [](const auto& each) { return std::string(each.param.architecture); });
+
+// The bilinear rule is exact to the second order: with steps of a half a quarter of the error, where the input is held over one period.
+class BilinearRates : public testing::TestWithParam<Held> {};
+
+TEST_P(BilinearRates, HalfTheStepIsAQuarterOfTheError) {
+  const auto backbone = made(GetParam().architecture, "bilinear");
+  Rng rng(5);
+  const std::vector<float> in = normal_row(rng, 20);
+  const auto after = [&](int steps) {
+    Stream stream(*backbone);
+    for (int t = 0; t < steps; ++t) stream.step(in, 1.0f / static_cast<float>(steps));
+    const std::span<const float> reached = GetParam().of(stream);
+    return std::vector<float>(reached.begin(), reached.end());
+  };
+  const std::vector<float> truth = after(64);
+  const double ratio = apart(after(4), truth) / apart(after(8), truth);  // of the errors (1/16 - 1/4096) and (1/64 - 1/4096): 4.05
+  EXPECT_GT(ratio, 3.2);
+  EXPECT_LT(ratio, 4.8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, BilinearRates, testing::Values(Held{"s4", "layer0.ssm"}, Held{"s4d", nullptr}, Held{"s5", "layer0.h"}),
+                         [](const auto& each) { return std::string(each.param.architecture); });
+
+}  // namespace
+}  // namespace kizzasi
