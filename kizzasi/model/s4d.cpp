@@ -1,11 +1,13 @@
 #include "kizzasi/model/s4d.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/autograd/scans.h"
 #include "kizzasi/kernels/activations.h"
 #include "kizzasi/kernels/diagonal_scan.h"
+#include "kizzasi/kernels/dplr_scan.h"
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
@@ -38,23 +40,32 @@ class S4d final : public Layer {
         a_(2 * s_.plane()),
         c_(2 * s_.plane()),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.d}, true)) {
-    sample_at(1.0, a_, c_);
+    for (std::size_t e = 0; e < s_.d; ++e) {
+      for (std::size_t n = 0; n < s_.states; ++n) {
+        const std::size_t i = e * s_.states + n;
+        const autograd::DiscreteElement d = element(e, n, 1.0);
+        put(a_, e, n, d.a);
+        put(c_, e, n, 2.0 * std::complex<double>(weight_[2 * i], weight_[2 * i + 1]) * d.b);
+      }
+    }
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * 3 * s_.d + 4 * s_.plane(); }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * 3 * s_.d + 6 * s_.plane(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan y = take.rows(in.rows, s_.d), mapped = take.rows(in.rows, 2 * s_.d);
-    const std::span<float> a = take.floats(2 * s_.plane()), c = take.floats(2 * s_.plane());
+    const std::span<float> a = take.floats(2 * s_.plane()), gain = take.floats(2 * s_.plane()), nothing = take.floats(2 * s_.plane());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      kernels::DiagonalScan scan{s_.d, s_.states, a_, c_, skip_};
-      if (lanes[i].dt != 1.0f) {
-        sample_at(static_cast<double>(lanes[i].dt), a, c);
-        scan.a = a, scan.c = c;
+      const MatrixView u = lane_rows(in, lanes.size(), i);
+      const std::span<float> state = state_floats(lanes[i].state, ssm_at_, 2 * s_.plane());
+      if (lanes[i].dt == 1.0f) {
+        kernels::diagonal_scan({s_.d, s_.states, a_, c_, skip_}, u, state, lane_rows(y, lanes.size(), i));
+        continue;
       }
-      kernels::diagonal_scan(scan, lane_rows(in, lanes.size(), i), state_floats(lanes[i].state, ssm_at_, 2 * s_.plane()),
-                             lane_rows(y, lanes.size(), i));
+      sample_at(static_cast<double>(lanes[i].dt), a, gain);
+      std::fill(nothing.begin(), nothing.end(), 0.0f);
+      kernels::dplr_scan({s_.d, s_.states, a, gain, c_, nothing, nothing, skip_}, u, state, lane_rows(y, lanes.size(), i));
     }
     for (std::size_t r = 0; r < in.rows; ++r) kernels::gelu(y.row(r), y.row(r));
     kernels::linear(out_, y, out_bias_, mapped);
@@ -67,20 +78,24 @@ class S4d final : public Layer {
   }
 
  private:
-  // The recurrence for steps of `dt` training periods.
-  void sample_at(double dt, std::span<float> a, std::span<float> c) const noexcept {
-    const std::size_t plane = s_.plane();
+  autograd::DiscreteElement element(std::size_t e, std::size_t n, double dt) const noexcept {
+    const std::size_t i = e * s_.states + n;
+    const std::complex<double> lambda(-std::exp(static_cast<double>(log_a_real_[i])), static_cast<double>(a_imag_[i]));
+    return autograd::discretize(rule_, lambda, dt * std::exp(static_cast<double>(log_dt_[e])));
+  }
+  void put(std::span<float> planes, std::size_t e, std::size_t n, std::complex<double> value) const noexcept {
+    planes[n * s_.d + e] = static_cast<float>(value.real());
+    planes[s_.plane() + n * s_.d + e] = static_cast<float>(value.imag());
+  }
+
+  // The recurrence for steps of `dt` training periods on the same state: B at dt = 1 stands in c, so inputs enter by what theirs is of
+  // that.
+  void sample_at(double dt, std::span<float> a, std::span<float> gain) const noexcept {
     for (std::size_t e = 0; e < s_.d; ++e) {
-      const double step = dt * std::exp(static_cast<double>(log_dt_[e]));
       for (std::size_t n = 0; n < s_.states; ++n) {
-        const std::size_t i = e * s_.states + n, at = n * s_.d + e;
-        const std::complex<double> lambda(-std::exp(static_cast<double>(log_a_real_[i])), static_cast<double>(a_imag_[i]));
-        const autograd::DiscreteElement d = autograd::discretize(rule_, lambda, step);
-        const std::complex<double> cb = 2.0 * std::complex<double>(weight_[2 * i], weight_[2 * i + 1]) * d.b;
-        a[at] = static_cast<float>(d.a.real());
-        a[plane + at] = static_cast<float>(d.a.imag());
-        c[at] = static_cast<float>(cb.real());
-        c[plane + at] = static_cast<float>(cb.imag());
+        const autograd::DiscreteElement d = element(e, n, dt);
+        put(a, e, n, d.a);
+        put(gain, e, n, d.b / element(e, n, 1.0).b);
       }
     }
   }

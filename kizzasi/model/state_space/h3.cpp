@@ -14,6 +14,7 @@
 #include "kizzasi/autograd/scans.h"
 #include "kizzasi/kernels/conv1d.h"
 #include "kizzasi/kernels/diagonal_scan.h"
+#include "kizzasi/kernels/dplr_scan.h"
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
@@ -67,15 +68,21 @@ class H3 final : public Layer {
     }
     const std::size_t of_head = s_.width * s_.width;
     for (std::size_t e = 0; e < s_.pairs(); ++e) skip_.push_back(w.at("D").values[e / of_head]);
-    sample_at(1.0, a_, c_);
+    for (std::size_t h = 0; h < s_.heads(); ++h) {
+      for (std::size_t n = 0; n < s_.states; ++n) {
+        const autograd::DiscreteElement x = element(h, n, 1.0);
+        put(a_, h, n, x.a);
+        put(c_, h, n, weight_[h * s_.states + n] * x.b);
+      }
+    }
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (4 * s_.d + s_.pairs()) + 4 * s_.plane(); }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (4 * s_.d + s_.pairs()) + 6 * s_.plane(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan projected = take.rows(in.rows, 3 * s_.d), read = take.rows(in.rows, s_.d), m = take.rows(in.rows, s_.pairs());
-    const std::span<float> other_a = take.floats(2 * s_.plane()), other_c = take.floats(2 * s_.plane());
+    const std::span<float> a = take.floats(2 * s_.plane()), gain = take.floats(2 * s_.plane()), nothing = take.floats(2 * s_.plane());
     const MatrixSpan q = projected.columns(0, s_.d), k = projected.columns(s_.d, s_.d), v = projected.columns(2 * s_.d, s_.d);
     kernels::linear(in_, in, in_bias_, projected);
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -84,13 +91,15 @@ class H3 final : public Layer {
     }
     for (std::size_t r = 0; r < in.rows; ++r) outer(k.row(r), v.row(r), m.row(r));
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      kernels::DiagonalScan scan{s_.pairs(), s_.states, a_, c_, skip_};
-      if (lanes[i].dt != 1.0f) {
-        sample_at(static_cast<double>(lanes[i].dt), other_a, other_c);
-        scan.a = other_a, scan.c = other_c;
-      }
       const MatrixSpan rows = lane_rows(m, lanes.size(), i);
-      kernels::diagonal_scan(scan, rows, state_floats(lanes[i].state, ssm_at_, 2 * s_.plane()), rows);
+      const std::span<float> state = state_floats(lanes[i].state, ssm_at_, 2 * s_.plane());
+      if (lanes[i].dt == 1.0f) {
+        kernels::diagonal_scan({s_.pairs(), s_.states, a_, c_, skip_}, rows, state, rows);
+        continue;
+      }
+      sample_at(static_cast<double>(lanes[i].dt), a, gain);
+      std::fill(nothing.begin(), nothing.end(), 0.0f);
+      kernels::dplr_scan({s_.pairs(), s_.states, a, gain, c_, nothing, nothing, skip_}, rows, state, rows);
     }
     for (std::size_t r = 0; r < in.rows; ++r) contract(q.row(r), m.row(r), read.row(r));
     kernels::linear(out_, read, out_bias_, out);
@@ -127,20 +136,26 @@ class H3 final : public Layer {
     return all;
   }
 
-  // The recurrence for steps of `dt` training periods, the same for all products of a head.
-  void sample_at(double dt, std::span<float> a, std::span<float> c) const noexcept {
-    const std::size_t plane = s_.plane(), of_head = s_.width * s_.width;
+  autograd::DiscreteElement element(std::size_t h, std::size_t n, double dt) const noexcept {
+    const std::size_t i = h * s_.states + n;
+    const Complex lambda(-std::exp(static_cast<double>(log_real_[i])), static_cast<double>(imaginary_[i]));
+    return autograd::discretize(rule_, lambda, dt * std::exp(static_cast<double>(log_dt_[h])));
+  }
+  // The same number for all products of a head.
+  void put(std::span<float> planes, std::size_t h, std::size_t n, Complex value) const noexcept {
+    const std::size_t of_head = s_.width * s_.width, at = n * s_.pairs() + h * of_head;
+    std::fill_n(planes.data() + at, of_head, static_cast<float>(value.real()));
+    std::fill_n(planes.data() + s_.plane() + at, of_head, static_cast<float>(value.imag()));
+  }
+
+  // The recurrence for steps of `dt` training periods on the same state: b at dt = 1 stands in c, so products enter by what theirs is of
+  // that.
+  void sample_at(double dt, std::span<float> a, std::span<float> gain) const noexcept {
     for (std::size_t h = 0; h < s_.heads(); ++h) {
-      const double step = dt * std::exp(static_cast<double>(log_dt_[h]));
       for (std::size_t n = 0; n < s_.states; ++n) {
-        const std::size_t i = h * s_.states + n, at = n * s_.pairs() + h * of_head;
-        const Complex lambda(-std::exp(static_cast<double>(log_real_[i])), static_cast<double>(imaginary_[i]));
-        const autograd::DiscreteElement x = autograd::discretize(rule_, lambda, step);
-        const Complex cb = weight_[i] * x.b;
-        std::fill_n(a.data() + at, of_head, static_cast<float>(x.a.real()));
-        std::fill_n(a.data() + plane + at, of_head, static_cast<float>(x.a.imag()));
-        std::fill_n(c.data() + at, of_head, static_cast<float>(cb.real()));
-        std::fill_n(c.data() + plane + at, of_head, static_cast<float>(cb.imag()));
+        const autograd::DiscreteElement x = element(h, n, dt);
+        put(a, h, n, x.a);
+        put(gain, h, n, x.b / element(h, n, 1.0).b);
       }
     }
   }
