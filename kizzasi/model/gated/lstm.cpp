@@ -105,7 +105,9 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   return all;
 }
 
-void draw(const BackboneConfig& c, std::int64_t, const std::string&, Tensor& tensor, Rng rng) { draw_linear(tensor.values, width_of(c), rng); }
+void draw(const BackboneConfig& c, std::int64_t, const std::string&, Tensor& tensor, Rng rng) {
+  draw_linear(tensor.values, width_of(c), rng);
+}
 
 template <typename Kind>
 std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) {

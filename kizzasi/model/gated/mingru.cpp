@@ -93,7 +93,9 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   return all;
 }
 
-void draw(const BackboneConfig&, std::int64_t, const std::string&, Tensor& tensor, Rng rng) { draw_linear(tensor.values, tensor.shape[1], rng); }
+void draw(const BackboneConfig&, std::int64_t, const std::string&, Tensor& tensor, Rng rng) {
+  draw_linear(tensor.values, tensor.shape[1], rng);
+}
 
 template <Form kForm>
 std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) {
