@@ -65,6 +65,16 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.chunk = pick(1, 40);
     if (rng.uniform() < 0.3) c.dt_limit_low = 0.01, c.dt_limit_high = 0.1;
   }
+  if (architecture == "llama" || architecture == "mixtral" || architecture == "gpt2") {
+    c.head_dim = 2 * pick(1, 8);
+    c.n_kv_heads = pick(1, 3);
+    c.n_heads = c.n_kv_heads * pick(1, 3);
+    c.d_ffn = pick(1, 50);
+    c.window = pick(1, 30);
+    c.rope_theta = rng.uniform() < 0.5 ? 100 : 10000;
+    c.n_experts = pick(1, 4);
+    c.experts_used = pick(1, c.n_experts);
+  }
   if (architecture.starts_with("rwkv")) {
     c.head_dim = pick(1, 12);
     c.d_model = c.head_dim * pick(1, rng.uniform() < 0.1 ? 25 : 4);

@@ -27,8 +27,12 @@ struct BackboneConfig {
   double dt_limit_low = 0;             // Mamba-2's time_step_limit
   double dt_limit_high = 1e308;        // no limit
   double norm_eps = 1e-5;
-  double mixer_norm_eps = 1e-6;                                                             // FalconMamba: norms of dt, B and C
-  double head_norm_eps = 64e-5;                                                             // RWKV-5 to 7: norms of the heads
+  double mixer_norm_eps = 1e-6;                  // FalconMamba: norms of dt, B and C
+  double head_norm_eps = 64e-5;                  // RWKV-5 to 7: norms of the heads
+  std::int64_t n_heads = 0, n_kv_heads = 0;      // attention; 0: d_model / head_dim, and as many
+  std::int64_t window = 512;                     // frames that attention sees, the present one among them
+  double rope_theta = 10000;                     // base of the rotary positions
+  std::int64_t n_experts = 4, experts_used = 2;  // Mixtral
   std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
   std::int64_t d_ffn = 0;  // inner width of the feed-forward half of a block; 0: as the architecture has it
   bool proj_bias = false, conv_bias = true;

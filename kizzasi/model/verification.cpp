@@ -27,7 +27,7 @@ Result<Verification> verify_checkpoint(const SafetensorsFile& checkpoint, const 
   if (layer != layers.end()) {
     const auto read = layer->read(checkpoint.tensors, config, where);
     if (!read) return fail(read.error());
-    done = verification::verify_layer(*read, checkpoint.tensors, description, lines);
+    done = verification::verify_layer(*read, checkpoint.tensors, lines);
   } else if (model != models.end()) {
     const auto read = model->read(checkpoint.tensors, config, where);
     if (!read) return fail(read.error());
@@ -115,6 +115,12 @@ std::string Lines::made_by() const {
   const Json* made = description_.find("produced_by");
   const Json* by = made != nullptr ? made->find("class") : nullptr;
   return by != nullptr && by->is_string() ? by->string() : "";
+}
+
+std::optional<std::size_t> Lines::split_at() const {
+  const Json* split = description_.find("split_at");
+  if (split == nullptr || !split->is_integer() || split->integer() < 0) return std::nullopt;
+  return static_cast<std::size_t>(split->integer());
 }
 
 Verification Lines::finish() {

@@ -146,16 +146,14 @@ class LayerCase {
 
 }  // namespace
 
-Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, const Json& description, Lines& lines) {
+Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, Lines& lines) {
   const auto shape = three_axes(lines, "input");
   if (!shape) return fail(shape.error());
   if ((*shape)[2] > static_cast<std::size_t>(layer.config.d_model)) {
     return fail({Fault::kBadInput, "vectors wider than d_model", "reference tensor 'input'", "", ""});
   }
-  const Json* split = description.find("split_at");
-  const bool known = split != nullptr && split->is_integer() && split->integer() >= 0;
   LayerCase the_case(layer, published, *shape, lines);
-  if (layer.streams) the_case.compare_inference(known ? static_cast<std::size_t>(split->integer()) : (*shape)[1] / 2);
+  if (layer.streams) the_case.compare_inference(lines.split_at().value_or((*shape)[1] / 2));
   the_case.compare_derived();
   the_case.compare_forward<float>();
   the_case.compare_forward<double>();

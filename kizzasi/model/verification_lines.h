@@ -1,6 +1,7 @@
 // What the verifications of stacks and of lone layers share. Included by verification*.cpp only.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -31,6 +32,8 @@ class Lines {
   const SafetensorsFile& io() const { return io_; }
   // Which class of which package made the reference, where the description says so.
   std::string made_by() const;
+  // Where the reference's second part of a split run begins, where the description says so.
+  std::optional<std::size_t> split_at() const;
   Verification finish();
 
  private:
@@ -68,6 +71,6 @@ WeightVars<T> weight_leaves(autograd::Tape<T>& tape, const NamedTensors& weights
 Result<Shape> three_axes(const Lines& lines, const std::string& name);
 
 Result<void> verify_stack(const PublishedModel& model, const NamedTensors& published, Lines& lines);
-Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, const Json& description, Lines& lines);
+Result<void> verify_layer(const PublishedLayer& layer, const NamedTensors& published, Lines& lines);
 
 }  // namespace kizzasi::verification

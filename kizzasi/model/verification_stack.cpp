@@ -68,13 +68,14 @@ class StackCase {
     scratch_.resize(backbone.scratch_floats(in_.time));
   }
 
-  void compare_inference() {
+  void compare_inference(std::size_t split_at) {
     const std::vector<float> whole = hidden_in_pieces({in_.time});
     lines_.compare("output", "run", outputs(whole));
     lines_.compare("output_f64", "run", outputs(whole));
     if (lines_.has("logits")) lines_.compare("logits", "run", logits(whole));
     std::vector<std::size_t> ones(in_.time, 1);
     lines_.compare("output", "step", outputs(hidden_in_pieces(ones, true)));
+    if (split_at <= in_.time) lines_.compare("output_split", "run", outputs(hidden_in_pieces({split_at, in_.time - split_at})));
     for (const auto& [name, tensor] : lines_.io().tensors) {
       const std::int64_t k = number_between(name, "split.t", ".output");
       if (k < 0 || k > static_cast<std::int64_t>(in_.time)) continue;
@@ -196,8 +197,9 @@ Result<void> verify_stack(const PublishedModel& model, const NamedTensors& publi
   if (!backbone) return fail(backbone.error());
   auto input = read_input(model, published, lines);
   if (!input) return fail(input.error());
+  const std::size_t in_time = input->time;
   StackCase the_case(model, published, **backbone, std::move(*input), lines);
-  the_case.compare_inference();
+  the_case.compare_inference(lines.split_at().value_or(in_time / 2));
   the_case.compare_states();
   the_case.compare_forward<float>();
   the_case.compare_forward<double>();

@@ -45,8 +45,9 @@ void expect_equal(const fs::path& checkpoint, const fs::path& io, const Json& co
     EXPECT_TRUE(t.good()) << t.name << " (" << t.path << "): " << t.max_abs << " > " << t.tolerance << " " << t.problem;
   }
   for (const std::string& name : report->not_compared) {
-    // Kept as a warning, no target; the C of S4 from before it was stored in another form, in f32: see S4sCIsUnfolded.
-    EXPECT_TRUE(name.ends_with("_wrong") || name == "C_before_setup") << name;
+    // Kept as a warning, no target; the C of S4 from before it was stored in another form, in f32: see S4sCIsUnfolded; and what is inside of
+    // a mixture of experts.
+    EXPECT_TRUE(name.ends_with("_wrong") || name == "C_before_setup" || name.starts_with("moe")) << name;
   }
   EXPECT_GE(report->tensors.size(), 10u);
 }
@@ -110,13 +111,17 @@ TEST(Verification, Rwkv5EqualsThePublishedModels) {
 }
 TEST(Verification, Rwkv6EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv6"), 2u); }
 TEST(Verification, Rwkv7EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "rwkv7"), 2u); }
+TEST(Verification, TransformersEqualThePublishedModels) {
+  EXPECT_EQ(expect_all_equal(golden() / "llama"), 2u);
+  for (const char* each : {"mistral", "mixtral", "gpt2"}) EXPECT_EQ(expect_all_equal(golden() / each), 1u);
+}
 
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
   for (const char* each : {"lru", "s5", "s4", "dss", "h3"}) expect_all_equal(fs::path(folder) / "backbones" / each);
   for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2", "rwkv4", "rwkv5_0", "rwkv5_1",
-                           "rwkv5_2", "rwkv6", "rwkv7"})
+                           "rwkv5_2", "rwkv6", "rwkv7", "llama", "mistral", "mixtral", "gpt2"})
     expect_all_equal(fs::path(folder) / "backbones" / each);
 }
 

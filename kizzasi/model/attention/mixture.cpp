@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "kizzasi/autograd/ops.h"
+#include "kizzasi/kernels/activations.h"
+#include "kizzasi/model/attention/feed_forward.h"
+#include "kizzasi/model/layer_init.h"
+#include "kizzasi/model/layer_pack.h"
+
+namespace kizzasi {
+namespace {
+
+using kernels::MatrixSpan;
+using kernels::MatrixView;
+
+struct Sizes {
+  std::size_t d, inner, experts, used;
+  explicit Sizes(const BackboneConfig& c)
+      : d(static_cast<std::size_t>(c.d_model)),
+        inner(static_cast<std::size_t>(c.d_ffn > 0 ? c.d_ffn : (c.d_model * 8 / 3 + 7) / 8 * 8)),
+        experts(static_cast<std::size_t>(c.n_experts)),
+        used(static_cast<std::size_t>(c.experts_used)) {}
+};
+
+std::string weight_name(std::size_t expert, const char* name) { return fmt::format("experts.{}.{}.weight", expert, name); }
+
+// The numbers of the `count` largest scores, the largest first; of equal ones the earlier. order: scratch.
+template <typename T>
+void highest(std::span<const T> scores, std::size_t count, std::span<std::uint32_t> order) {
+  std::iota(order.begin(), order.end(), 0u);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
+}
+
+constexpr std::size_t kMostExperts = 256;
+
+class Mixture final : public Layer {
+ public:
+  Mixture(const BackboneConfig& c, const LayerWeights& w) : s_(c), router_(pack(w.at("gate.weight"))) {
+    for (std::size_t e = 0; e < s_.experts; ++e) {
+      experts_.push_back({pack(w.at(weight_name(e, "w1"))), pack(w.at(weight_name(e, "w2"))), pack(w.at(weight_name(e, "w3")))});
+    }
+  }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (s_.experts + s_.d) + 2 * s_.inner + s_.d; }
+
+  void advance(std::span<const Lane>, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
+    Scratch take(scratch);
+    const MatrixSpan scores = take.rows(in.rows, s_.experts), sums = take.rows(in.rows, s_.d);
+    const MatrixSpan gate = take.rows(1, s_.inner), up = take.rows(1, s_.inner), one = take.rows(1, s_.d);
+    kernels::linear(router_, in, {}, scores);
+    std::array<std::uint32_t, kMostExperts> order{};
+    std::array<float, kMostExperts> shares{};
+    for (std::size_t r = 0; r < in.rows; ++r) {
+      highest<float>(scores.row(r), s_.used, std::span(order).first(s_.experts));
+      for (std::size_t i = 0; i < s_.used; ++i) shares[i] = scores.row(r)[order[i]];
+      kernels::softmax(std::span(shares).first(s_.used), std::span(shares).first(s_.used));
+      std::fill(sums.row(r).begin(), sums.row(r).end(), 0.0f);
+      for (std::size_t i = 0; i < s_.used; ++i) {
+        const Expert& expert = experts_[order[i]];
+        kernels::linear(expert.gate, in.slice(r, 1), {}, gate);
+        kernels::linear(expert.up, in.slice(r, 1), {}, up);
+        kernels::mul_silu(up.row(0), gate.row(0), up.row(0));
+        kernels::linear(expert.down, up, {}, one);
+        for (std::size_t c = 0; c < s_.d; ++c) sums.row(r)[c] += shares[i] * one.row(0)[c];
+      }
+    }
+    for (std::size_t r = 0; r < in.rows; ++r) std::copy_n(sums.row(r).data(), s_.d, out.row(r).data());
+  }
+
+ private:
+  struct Expert {
+    kernels::PackedWeight gate, down, up;
+  };
+  Sizes s_;
+  kernels::PackedWeight router_;
+  std::vector<Expert> experts_;
+};
+
+Result<void> check(const BackboneConfig& c, std::string_view where) {
+  if (c.experts_used <= c.n_experts) return {};
+  return fail({Fault::kBadUse, fmt::format("{} of {} experts are used", c.experts_used, c.n_experts), std::string(where),
+               "experts_used at most n_experts", ""});
+}
+
+std::map<std::string, Shape> shapes(const BackboneConfig& c) {
+  const Sizes s(c);
+  std::map<std::string, Shape> all{{"gate.weight", {s.experts, s.d}}};
+  for (std::size_t e = 0; e < s.experts; ++e) {
+    all.insert({{weight_name(e, "w1"), {s.inner, s.d}}, {weight_name(e, "w2"), {s.d, s.inner}}, {weight_name(e, "w3"), {s.inner, s.d}}});
+  }
+  return all;
+}
+
+void draw(const BackboneConfig&, std::int64_t, const std::string&, Tensor& tensor, Rng rng) {
+  draw_linear(tensor.values, tensor.shape[1], rng);
+}
+
+std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string&, StateLayout&) {
+  return std::make_unique<Mixture>(c, w);
+}
+
+// Every expert sees every row; those that were not chosen have the weight zero.
+template <typename T>
+autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, const std::string& prefix, autograd::Var<T> x) {
+  using namespace autograd;
+  const Sizes s(config);
+  const std::size_t batch = x.dims()[0], time = x.dims()[1];
+  const Var<T> scores = linear(x, w.at(prefix + "gate.weight"));
+  std::vector<T> chosen(scores.value().size());
+  std::vector<std::uint32_t> order(s.experts);
+  for (std::size_t row = 0; row < batch * time; ++row) {
+    highest<T>(scores.value().subspan(row * s.experts, s.experts), s.used, order);
+    for (std::size_t i = 0; i < s.used; ++i) chosen[row * s.experts + order[i]] = T{1};
+  }
+  const Var<T> kept = mul(softmax(scores), x.tape->constant(scores.dims(), std::span<const T>(chosen)));
+  const Var<T> shares = div(permute(kept, {2, 0, 1}), sum_last(kept));  // (experts, batch, time)
+  Var<T> sum;
+  for (std::size_t e = 0; e < s.experts; ++e) {
+    const auto project = [&](const char* name, Var<T> rows) { return linear(rows, w.at(prefix + weight_name(e, name))); };
+    const Var<T> y = project("w2", mul(project("w3", x), silu(project("w1", x))));
+    const Var<T> weighted = mul(permute(y, {2, 0, 1}), reshape(slice(shares, 0, e, e + 1), {batch, time}));
+    sum = sum.tape == nullptr ? weighted : add(sum, weighted);
+  }
+  return permute(sum, {1, 2, 0});
+}
+
+}  // namespace
+
+const LayerKind kMixtureOfExperts{check, shapes, draw, make, forward<float>, forward<double>};
+
+}  // namespace kizzasi
