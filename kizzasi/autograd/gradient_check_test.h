@@ -94,7 +94,7 @@ void expect_gradients(const std::vector<CheckedInput>& inputs, const Build& buil
   // A quotient has no more digits than the sum it is taken of: gradients far below the largest of all are held to that.
   double floor = 1e-6;
   for (const auto& gradient : at.gradients) {
-    for (const double g : gradient) floor = std::max(floor, 5e-5 * std::abs(g));
+    for (const double g : gradient) floor = std::max(floor, 1e-4 * std::abs(g));
   }
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!inputs[k].wants_gradient) continue;

@@ -8,6 +8,7 @@
 #include "kizzasi/model/attention/transformer.h"
 #include "kizzasi/model/gated/lstm.h"
 #include "kizzasi/model/gated/mingru.h"
+#include "kizzasi/model/griffin/griffin.h"
 #include "kizzasi/model/mamba.h"
 #include "kizzasi/model/mamba2.h"
 #include "kizzasi/model/rwkv/rwkv4.h"
@@ -66,6 +67,8 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack<kRwkv52>("rwkv5_2", "rwkv5_1 with a decay for every channel"),
     stack<kRwkv6>("rwkv6", "rwkv5_2 with decays and mixing that follow the frame"),
     stack<kRwkv7>("rwkv7", "a matrix a head that takes back what it had stored"),
+    stack<kGriffin>("griffin", "gated linear recurrence, every third block local attention"),
+    stack<kHawk>("hawk", "gated linear recurrence alone"),
     stack<kLlama>("llama", "attention over a window, rotary positions, gated feed-forward"),
     stack<kMixtral>("mixtral", "llama with a choice of feed-forward experts"),
     stack<kGpt2>("gpt2", "attention over a window, learned positions"),

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kizzasi/model/attention/published.h"
+#include "kizzasi/model/griffin/published.h"
 #include "kizzasi/model/published_mamba.h"
 #include "kizzasi/model/rwkv/published.h"
 
@@ -17,6 +18,7 @@ constexpr std::array kFormats = std::to_array<ModelFormat>({
     {"mamba, falcon_mamba, mamba2", is_published_mamba, published_mamba},
     {"rwkv4 to rwkv7", is_published_rwkv, published_rwkv},
     {"llama, mistral, mixtral", is_published_llama, published_llama},
+    {"griffin (RecurrentGemma)", is_published_griffin, published_griffin},
     {"gpt2", is_published_gpt2, published_gpt2},
 });
 

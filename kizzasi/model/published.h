@@ -40,6 +40,7 @@ struct PublishedModel {
   std::function<WeightVars<double>(const WeightVars<double>&)> ours64;
   // Tensors of the file, (vocabulary, d_model) each; empty where it has none. Of a model whose head is its embedding the same name twice.
   std::string embedding, head;
+  double logit_cap = 0;  // logits are cap tanh(logits / cap); 0: as they are
   // The states after some frames as the reference's field of that name ("layer0.conv"); nothing where it is none.
   std::function<std::optional<std::vector<float>>(const std::string& field, const StateBatch&)> state;
 };

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kizzasi/model/gated/published.h"
+#include "kizzasi/model/griffin/published.h"
 #include "kizzasi/model/published_s4d.h"
 #include "kizzasi/model/state_space/published_h3.h"
 #include "kizzasi/model/state_space/published_lru.h"
@@ -22,6 +23,7 @@ constexpr std::array kFormats = std::to_array<LayerFormat>({
     {"minlstm", is_published_minlstm, published_minlstm},
     {"lstm", is_published_lstm, published_lstm},
     {"gru", is_published_gru, published_gru},
+    {"rg_lru", is_published_rglru, published_rglru},
     {"lru", is_published_lru, published_lru},
     {"s5", is_published_s5, published_s5},
 });

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/kernels/linear.h"
@@ -22,29 +23,37 @@ struct Input {
   std::size_t size() const { return batch * time; }
 };
 
-Result<Input> read_input(const PublishedModel& model, const NamedTensors& published, Lines& lines) {
+// Ids (batch, time) of that name as vectors.
+Result<Input> read_ids(const PublishedModel& model, const NamedTensors& published, Lines& lines, const std::string& name) {
+  const auto refuse = [&](std::string what) {
+    return fail({Fault::kBadInput, std::move(what), fmt::format("reference tensor '{}'", name), "", ""});
+  };
   Input input;
   input.d = static_cast<std::size_t>(model.config.d_model);
-  lines.used("input");
-  const auto found = lines.io().tensors.find("input");
-  const auto wide = lines.io().wide.find("input");
-  if (found != lines.io().tensors.end() && found->second.shape.size() == 2 && wide != lines.io().wide.end()) {
-    input.batch = found->second.shape[0], input.time = found->second.shape[1];
-    if (model.embedding.empty())
-      return fail({Fault::kBadInput, "ids, and a model without an embedding", "reference tensor 'input'", "", ""});
-    const std::vector<float>& table = published.at(model.embedding).values;
-    for (const double id : wide->second) {
-      if (!(id >= 0 && id < static_cast<double>(table.size() / input.d))) {
-        return fail({Fault::kBadInput, fmt::format("id {} is outside the vocabulary", id), "reference tensor 'input'", "", ""});
-      }
-      input.ids.push_back(static_cast<std::size_t>(id));
-      const auto row = table.begin() + static_cast<std::ptrdiff_t>(input.ids.back() * input.d);
-      input.rows.insert(input.rows.end(), row, row + static_cast<std::ptrdiff_t>(input.d));
-    }
-    return input;
+  lines.used(name);
+  const Shape& shape = lines.io().tensors.at(name).shape;
+  const auto wide = lines.io().wide.find(name);
+  if (shape.size() != 2 || wide == lines.io().wide.end()) return refuse("no ids of two axes");
+  input.batch = shape[0], input.time = shape[1];
+  if (model.embedding.empty()) return refuse("ids, and a model without an embedding");
+  const std::vector<float>& table = published.at(model.embedding).values;
+  for (const double id : wide->second) {
+    if (!(id >= 0 && id < static_cast<double>(table.size() / input.d))) return refuse(fmt::format("id {} is outside the vocabulary", id));
+    input.ids.push_back(static_cast<std::size_t>(id));
+    const auto row = table.begin() + static_cast<std::ptrdiff_t>(input.ids.back() * input.d);
+    input.rows.insert(input.rows.end(), row, row + static_cast<std::ptrdiff_t>(input.d));
   }
+  return input;
+}
+
+Result<Input> read_input(const PublishedModel& model, const NamedTensors& published, Lines& lines) {
+  const auto found = lines.io().tensors.find("input");
+  if (found != lines.io().tensors.end() && found->second.shape.size() == 2) return read_ids(model, published, lines, "input");
   const auto shape = three_axes(lines, "input");
   if (!shape) return fail(shape.error());
+  Input input;
+  lines.used("input");
+  input.d = static_cast<std::size_t>(model.config.d_model);
   if ((*shape)[2] != input.d) return fail({Fault::kBadInput, "vectors of another width than d_model", "reference tensor 'input'", "", ""});
   input.batch = (*shape)[0], input.time = (*shape)[1];
   input.rows = found->second.values;
@@ -72,7 +81,7 @@ class StackCase {
     const std::vector<float> whole = hidden_in_pieces({in_.time});
     lines_.compare("output", "run", outputs(whole));
     lines_.compare("output_f64", "run", outputs(whole));
-    if (lines_.has("logits")) lines_.compare("logits", "run", logits(whole));
+    if (lines_.has("logits") && !lines_.has("input_ids")) lines_.compare("logits", "run", logits(whole));
     std::vector<std::size_t> ones(in_.time, 1);
     lines_.compare("output", "step", outputs(hidden_in_pieces(ones, true)));
     if (split_at <= in_.time) lines_.compare("output_split", "run", outputs(hidden_in_pieces({split_at, in_.time - split_at})));
@@ -83,6 +92,9 @@ class StackCase {
       lines_.compare(name, "run", outputs(hidden_in_pieces({first, in_.time - first})));
     }
   }
+
+  // Of the ids that this case is given instead of vectors.
+  void compare_logits() { lines_.compare("logits", "run", logits(hidden_in_pieces({in_.time}))); }
 
   void compare_states() {
     std::map<std::size_t, std::vector<std::string>> marks;  // time -> "layer0.conv", ...
@@ -173,6 +185,8 @@ class StackCase {
     if (vocabulary_ > 0) {
       kernels::linear(packed_head_, MatrixView(hidden.data(), in_.size(), in_.d), {}, MatrixSpan(out.data(), in_.size(), vocabulary_));
     }
+    const double cap = model_.logit_cap;
+    for (float& each : out) each = cap > 0 ? static_cast<float>(cap * std::tanh(static_cast<double>(each) / cap)) : each;
     return out;
   }
   std::vector<float> outputs(const std::vector<float>& hidden) const { return gives_logits_ ? logits(hidden) : hidden; }
@@ -203,6 +217,11 @@ Result<void> verify_stack(const PublishedModel& model, const NamedTensors& publi
   the_case.compare_states();
   the_case.compare_forward<float>();
   the_case.compare_forward<double>();
+  if (lines.has("logits") && lines.has("input_ids")) {
+    auto ids = read_ids(model, published, lines, "input_ids");
+    if (!ids) return fail(ids.error());
+    StackCase(model, published, **backbone, std::move(*ids), lines).compare_logits();
+  }
   return {};
 }
 

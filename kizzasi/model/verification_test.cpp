@@ -35,6 +35,10 @@ SafetensorsFile must_read(const fs::path& path) {
   return file ? std::move(*file) : SafetensorsFile{};
 }
 
+// The unit of a Griffin block by itself, ids beside their given embeddings, and a block told to forget in the middle but for its
+// convolution.
+bool inside_griffin(const std::string& name) { return name.starts_with("rg_lru.") || name == "input_ids" || name == "output_reset_at_11"; }
+
 // One case: its checkpoint and configuration, beside the reference tensors and their tolerances.
 void expect_equal(const fs::path& checkpoint, const fs::path& io, const Json& config, const Json& description) {
   SCOPED_TRACE(checkpoint.string());
@@ -45,9 +49,9 @@ void expect_equal(const fs::path& checkpoint, const fs::path& io, const Json& co
     EXPECT_TRUE(t.good()) << t.name << " (" << t.path << "): " << t.max_abs << " > " << t.tolerance << " " << t.problem;
   }
   for (const std::string& name : report->not_compared) {
-    // Kept as a warning, no target; the C of S4 from before it was stored in another form, in f32: see S4sCIsUnfolded; and what is inside of
-    // a mixture of experts.
-    EXPECT_TRUE(name.ends_with("_wrong") || name == "C_before_setup" || name.starts_with("moe")) << name;
+    // Kept as a warning, no target; the C of S4 from before it was stored in another form, in f32: see S4sCIsUnfolded; and what is inside
+    // of a mixture of experts.
+    EXPECT_TRUE(name.ends_with("_wrong") || name == "C_before_setup" || name.starts_with("moe") || inside_griffin(name)) << name;
   }
   EXPECT_GE(report->tensors.size(), 10u);
 }
@@ -115,6 +119,7 @@ TEST(Verification, TransformersEqualThePublishedModels) {
   EXPECT_EQ(expect_all_equal(golden() / "llama"), 2u);
   for (const char* each : {"mistral", "mixtral", "gpt2"}) EXPECT_EQ(expect_all_equal(golden() / each), 1u);
 }
+TEST(Verification, GriffinEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "griffin"), 3u); }
 
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
