@@ -128,6 +128,30 @@ TEST(DplrScan, KeepsNanInItsChannel) {
   expect_nan_stays_in_its_channel(c.in, c.step(dplr_scan));
 }
 
+// Of each target beside the best one, which the operation of the tape is tested with against f64 and differences.
+TEST(DplrScan, ItsAdjointIsTheSameOnEveryTarget) {
+  for (const auto& [rows, channels, states] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {5, 7, 3}, {16, 16, 4}, {50, 37, 5}}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels, " << rows << " rows, " << states << " states");
+    const DplrCase c(rows, channels, states);
+    const Values x = uniform_values(rows * channels, -1, 1, 8), gy = uniform_values(rows * channels, -1, 1, 9);
+    const auto gradients = [&, rows = rows, channels = channels, states = states] {
+      std::vector<Values> g(7, Values(2 * states * channels, 0.5f));
+      g[5].assign(channels, 0.5f);
+      g[6].assign(rows * channels, 0.5f);
+      Values scratch(dplr_scan_backward_scratch(c.scan, rows));
+      dplr_scan_backward(c.scan, {x.data(), rows, channels}, {gy.data(), rows, channels},
+                         {{g[6].data(), rows, channels}, g[0], g[1], g[2], g[3], g[4], g[5]}, scratch);
+      return g;
+    };
+    const std::vector<Values> truth = gradients();
+    on_every_target([&] {
+      const std::vector<Values> here = gradients();
+      for (std::size_t i = 0; i < truth.size(); ++i) expect_near(here[i], truth[i], 1e-5f);
+    });
+  }
+}
+
 // Without the shared number it is the diagonal recurrence, b folded into c.
 TEST(DplrScan, WithNothingSharedIsTheDiagonalScan) {
   DplrCase c(50, 21, 5);
