@@ -36,8 +36,8 @@ std::vector<double> states(const MatrixStateSizes& s, const Sequence& in, std::s
     take_back(s, in, t, head, &state[t * size], z);
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t n = i / s.values, p = i % s.values, key = head * s.keys + n;
-      state[(t + 1) * size + i] = decay_of(s, in, t, head, n) * state[t * size + i] + in.b.row(t)[key] * z[p] +
-                                  in.k.row(t)[key] * in.v.row(t)[head * s.values + p];
+      state[(t + 1) * size + i] =
+          decay_of(s, in, t, head, n) * state[t * size + i] + in.b.row(t)[key] * z[p] + in.k.row(t)[key] * in.v.row(t)[head * s.values + p];
     }
   }
   return state;
@@ -96,8 +96,8 @@ Var<float> delta_rule(Var<float> q, Var<float> k, Var<float> v, Var<float> a, Va
   const bool decays = decay.tape != nullptr;
   const auto sequence = [=](const Tape<float>& on, std::size_t i) {
     const auto keys = [&](Var<float> x) { return s.rows(on.value(x.id).data(), i, s.key_width()); };
-    return kernels::DeltaRuleRows{keys(q), keys(k), s.rows(on.value(v.id).data(), i, s.value_width()), keys(a), keys(b),
-                                  decays ? s.decay_rows(on.value(decay.id).data(), i) : kernels::MatrixView()};
+    return kernels::DeltaRuleRows{keys(q), keys(k), s.rows(on.value(v.id).data(), i, s.value_width()),
+                                  keys(a), keys(b), decays ? s.decay_rows(on.value(decay.id).data(), i) : kernels::MatrixView()};
   };
   const std::size_t kept_size = (kernels::matrix_state_chunks(s.time) + 1) * scan.state_size();
   const std::size_t kept = tape.keep(s.batch * kept_size), scratch = tape.keep(kernels::delta_rule_backward_scratch(scan));
@@ -110,10 +110,10 @@ Var<float> delta_rule(Var<float> q, Var<float> k, Var<float> v, Var<float> a, Va
     const float* gy = on.grad(id).data();
     for (std::size_t i = 0; i < s.batch; ++i) {
       const auto keys = [&](float* x) { return s.rows(x, i, s.key_width()); };
-      const kernels::DeltaRuleGradients out{keys(g[0]), keys(g[1]), s.rows(g[2], i, s.value_width()), keys(g[3]), keys(g[4]),
-                                            decays ? s.rows(gdecay.data(), i, s.decays) : kernels::MatrixSpan()};
-      kernels::delta_rule_backward(scan, sequence(on, i), on.value(kept).subspan(i * kept_size, kept_size),
-                                   s.rows(gy, i, s.value_width()), out, on.mutable_value(scratch));
+      const kernels::DeltaRuleGradients out{keys(g[0]), keys(g[1]), s.rows(g[2], i, s.value_width()),
+                                            keys(g[3]), keys(g[4]), decays ? s.rows(gdecay.data(), i, s.decays) : kernels::MatrixSpan()};
+      kernels::delta_rule_backward(scan, sequence(on, i), on.value(kept).subspan(i * kept_size, kept_size), s.rows(gy, i, s.value_width()),
+                                   out, on.mutable_value(scratch));
     }
     gdecay.finish();
   });
@@ -131,8 +131,8 @@ Var<double> delta_rule(Var<double> q, Var<double> k, Var<double> v, Var<double> 
   const bool decays = decay.tape != nullptr;
   const auto sequence = [=](const Tape<double>& on, std::size_t i) {
     const auto keys = [&](Var<double> x) { return s.rows(on.value(x.id).data(), i, s.key_width()); };
-    return Sequence{keys(q), keys(k), s.rows(on.value(v.id).data(), i, s.value_width()), keys(a), keys(b),
-                    decays ? s.decay_rows(on.value(decay.id).data(), i) : Matrix<const double>()};
+    return Sequence{keys(q), keys(k), s.rows(on.value(v.id).data(), i, s.value_width()),
+                    keys(a), keys(b), decays ? s.decay_rows(on.value(decay.id).data(), i) : Matrix<const double>()};
   };
   const Var<double> inputs[] = {q, k, v, a, b, decay};
   const Var<double> y = tape.record(v.dims(), inputs, [=](Tape<double>& on, std::size_t id) {

@@ -139,6 +139,30 @@ Var<T> clamp(Var<T> x, T low, T high) {
       [low, high](T v, T) { return static_cast<T>(v >= low && v <= high); });
 }
 
+template <typename T>
+Var<T> scale_rows(Var<T> x, Var<T> s) {
+  Tape<T>& tape = *x.tape;
+  const std::size_t rows = s.value().size(), n = x.value().size() / std::max<std::size_t>(rows, 1);
+  assert(rows * n == x.value().size());
+  const Var<T> y = tape.record(x.dims(), {x, s}, [x = x.id, s = s.id, n](Tape<T>& on, std::size_t id) {
+    const T *g = on.grad(id).data(), *xv = on.value(x).data(), *sv = on.value(s).data();
+    on.add_to_grad(x, [=](std::size_t i) { return g[i] * sv[i / n]; });
+    on.add_to_grad(s, [=](std::size_t row) {
+      double sum = 0;
+      for (std::size_t i = row * n; i < (row + 1) * n; ++i) sum += static_cast<double>(g[i] * xv[i]);
+      return static_cast<T>(sum);
+    });
+  });
+  T* out = tape.mutable_value(y.id).data();
+  const T *xv = x.value().data(), *sv = s.value().data();
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t i = row * n; i < (row + 1) * n; ++i) out[i] = sv[row] * xv[i];
+  }
+  return y;
+}
+
+template Var<float> scale_rows(Var<float>, Var<float>);
+template Var<double> scale_rows(Var<double>, Var<double>);
 template Var<float> add(Var<float>, Var<float>);
 template Var<double> add(Var<double>, Var<double>);
 template Var<float> sub(Var<float>, Var<float>);

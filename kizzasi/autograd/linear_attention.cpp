@@ -27,8 +27,8 @@ std::vector<double> states(const MatrixStateSizes& s, const Sequence& in, std::s
   for (std::size_t t = 0; t < s.time; ++t) {
     for (std::size_t i = 0; i < size; ++i) {
       const std::size_t n = i / s.values, key = head * s.keys + n;
-      state[(t + 1) * size + i] = decays(in, t)[s.decay_at(head, n)] * state[t * size + i] +
-                                  in.k.row(t)[key] * in.v.row(t)[head * s.values + i % s.values];
+      state[(t + 1) * size + i] =
+          decays(in, t)[s.decay_at(head, n)] * state[t * size + i] + in.k.row(t)[key] * in.v.row(t)[head * s.values + i % s.values];
     }
   }
   return state;
@@ -103,11 +103,12 @@ Var<float> linear_attention(Var<float> q, Var<float> k, Var<float> v, Var<float>
     const float* gy = on.grad(id).data();
     for (std::size_t i = 0; i < s.batch; ++i) {
       const kernels::LinearAttentionGradients out{s.rows(gq, i, s.key_width()), s.rows(gk, i, s.key_width()),
-                                                  s.rows(gv, i, s.value_width()), s.rows(gdecay.data(), i, s.decays), s.rows(gbonus.data(), i, s.key_width())};
-      kernels::linear_attention_backward(
-          scan(on), s.rows(on.value(q.id).data(), i, s.key_width()), s.rows(on.value(k.id).data(), i, s.key_width()),
-          s.rows(on.value(v.id).data(), i, s.value_width()), s.decay_rows(on.value(decay.id).data(), i),
-          on.value(kept).subspan(i * kept_size, kept_size), s.rows(gy, i, s.value_width()), out, on.mutable_value(scratch));
+                                                  s.rows(gv, i, s.value_width()), s.rows(gdecay.data(), i, s.decays),
+                                                  s.rows(gbonus.data(), i, s.key_width())};
+      kernels::linear_attention_backward(scan(on), s.rows(on.value(q.id).data(), i, s.key_width()),
+                                         s.rows(on.value(k.id).data(), i, s.key_width()), s.rows(on.value(v.id).data(), i, s.value_width()),
+                                         s.decay_rows(on.value(decay.id).data(), i), on.value(kept).subspan(i * kept_size, kept_size),
+                                         s.rows(gy, i, s.value_width()), out, on.mutable_value(scratch));
     }
     gdecay.finish();
     gbonus.finish();

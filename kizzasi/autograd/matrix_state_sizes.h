@@ -1,4 +1,5 @@
-// What linear_attention.cpp and delta_rule.cpp share: sizes, where the rows of each input stand, and decays that are the same at every step.
+// What linear_attention.cpp and delta_rule.cpp share: sizes, where the rows of each input stand, and decays that are the same at every
+// step.
 #pragma once
 
 #include <algorithm>

@@ -21,10 +21,9 @@ std::vector<Dims> decay_dims(const Sizes& s) {
 }
 
 std::vector<CheckedInput> attention_inputs(const Sizes& s, const Dims& decay, bool bonus, Rng& rng) {
-  std::vector<CheckedInput> inputs{normal_input("q", {s.batch, s.time, s.heads, s.keys}, rng),
-                                   normal_input("k", {s.batch, s.time, s.heads, s.keys}, rng),
-                                   normal_input("v", {s.batch, s.time, s.heads, s.values}, rng),
-                                   uniform_input("decay", decay, rng, 0.2, 1)};
+  std::vector<CheckedInput> inputs{
+      normal_input("q", {s.batch, s.time, s.heads, s.keys}, rng), normal_input("k", {s.batch, s.time, s.heads, s.keys}, rng),
+      normal_input("v", {s.batch, s.time, s.heads, s.values}, rng), uniform_input("decay", decay, rng, 0.2, 1)};
   if (bonus) inputs.push_back(normal_input("bonus", {s.heads, s.keys}, rng));
   return inputs;
 }
@@ -36,8 +35,8 @@ std::vector<CheckedInput> delta_inputs(const Sizes& s, const Dims& decay, Rng& r
   const Dims keys{s.batch, s.time, s.heads, s.keys};
   const double unit = 1 / std::sqrt(static_cast<double>(s.keys));
   std::vector<CheckedInput> inputs{normal_input("q", keys, rng), normal_input("k", keys, rng),
-                                   normal_input("v", {s.batch, s.time, s.heads, s.values}, rng),
-                                   uniform_input("a", keys, rng, -unit, unit), uniform_input("b", keys, rng, -unit, unit)};
+                                   normal_input("v", {s.batch, s.time, s.heads, s.values}, rng), uniform_input("a", keys, rng, -unit, unit),
+                                   uniform_input("b", keys, rng, -unit, unit)};
   if (decay.size() != 0) inputs.push_back(uniform_input("decay", decay, rng, 0.2, 1));
   return inputs;
 }

@@ -27,6 +27,10 @@ Var<T> scale(Var<T> a, T factor);
 template <typename T>
 Var<T> add_scalar(Var<T> a, T term);
 
+// y[..., i] = s[...] x[..., i]: s has the leading dims of x.
+template <typename T>
+Var<T> scale_rows(Var<T> x, Var<T> s);
+
 template <typename T>
 Var<T> exp(Var<T> x);
 template <typename T>

@@ -74,6 +74,20 @@ TEST(Ops, ArithmeticRepeatsTheSmallerOperand) {
   }
 }
 
+TEST(Ops, ScaleRowsIsAProductWithEachRowsNumber) {
+  Rng rng(21);
+  for (int i = 0; i < 20; ++i) {
+    const Dims dims = random_dims(rng);
+    const std::vector<CheckedInput> inputs{random_input(dims, rng), random_input(leading(dims), rng)};
+    const auto build = [](const auto& v) { return scale_rows(v[0], v[1]); };
+    expect_differentiable(inputs, build);
+    Tape<double> tape;
+    const auto y = evaluate(tape, inputs, build);
+    EXPECT_EQ(y.dims, dims);
+    for (std::size_t k = 0; k < y.value.size(); ++k) EXPECT_EQ(y.value[k], inputs[0].values[k] * inputs[1].values[k / dims.back()]);
+  }
+}
+
 TEST(Ops, ElementwiseFunctionsHaveTheirDerivatives) {
   Rng rng(3);
   for (int i = 0; i < 30; ++i) {

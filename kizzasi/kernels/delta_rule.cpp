@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 
 #include "kizzasi/kernels/delta_rule.h"
 
@@ -57,24 +58,26 @@ HWY_INLINE void column(D d, const DeltaScan& r, std::size_t head, std::size_t p,
       input[i] = hn::LoadU(d, in.v.data + t * in.v.stride + at + i * width);
       sum[i] = next[i] = hn::Zero(d);
     }
-    const auto update = [&](std::size_t n, std::size_t i) HWY_ATTR {
-      float* HWY_RESTRICT place = state + n * stride + i * width;
-      const auto added = hn::MulAdd(hn::Set(d, b[n]), back[i], hn::Mul(hn::Set(d, k[n]), input[i]));
-      const auto after = hn::MulAdd(hn::Set(d, w[n * w_step]), hn::LoadU(d, place), added);
-      hn::StoreU(after, d, place);
-      sum[i] = hn::MulAdd(hn::Set(d, q[n]), after, sum[i]);
-      return after;
+    const bool more = t + 1 < count;
+    const float* HWY_RESTRICT a = key_row(in.a, more ? t + 1 : t);
+    const auto keys_of = [&](auto last) HWY_ATTR {
+      for (std::size_t n = 0; n < keys; ++n) {
+        const auto q_n = hn::Set(d, q[n]), k_n = hn::Set(d, k[n]), b_n = hn::Set(d, b[n]), w_n = hn::Set(d, w[n * w_step]);
+        [[maybe_unused]] const auto a_n = hn::Set(d, a[n]);
+        for (std::size_t i = 0; i < N; ++i) {
+          float* HWY_RESTRICT place = state + n * stride + i * width;
+          const auto added = hn::MulAdd(b_n, back[i], hn::Mul(k_n, input[i]));
+          const auto after = hn::MulAdd(w_n, hn::LoadU(d, place), added);
+          hn::StoreU(after, d, place);
+          sum[i] = hn::MulAdd(q_n, after, sum[i]);
+          if constexpr (!decltype(last)::value) next[i] = hn::MulAdd(a_n, after, next[i]);
+        }
+      }
     };
-    if (t + 1 < count) {
-      const float* HWY_RESTRICT a = key_row(in.a, t + 1);
-      for (std::size_t n = 0; n < keys; ++n) {
-        const auto a_n = hn::Set(d, a[n]);
-        for (std::size_t i = 0; i < N; ++i) next[i] = hn::MulAdd(a_n, update(n, i), next[i]);
-      }
+    if (more) {
+      keys_of(std::false_type{});
     } else {
-      for (std::size_t n = 0; n < keys; ++n) {
-        for (std::size_t i = 0; i < N; ++i) update(n, i);
-      }
+      keys_of(std::true_type{});
     }
     for (std::size_t i = 0; i < N; ++i) {
       hn::StoreU(sum[i], d, r.y.data + t * r.y.stride + at + i * width);
@@ -116,8 +119,8 @@ HWY_AFTER_NAMESPACE();
 namespace kizzasi::kernels {
 
 DeltaRuleRows DeltaRuleRows::slice(std::size_t begin, std::size_t count) const noexcept {
-  return {q.slice(begin, count), k.slice(begin, count), v.slice(begin, count), a.slice(begin, count), b.slice(begin, count),
-          decay.rows == 1 || decay.data == nullptr ? decay : decay.slice(begin, count)};
+  return {q.slice(begin, count), k.slice(begin, count), v.slice(begin, count),
+          a.slice(begin, count), b.slice(begin, count), decay.rows == 1 || decay.data == nullptr ? decay : decay.slice(begin, count)};
 }
 
 void delta_rule_plain(const DeltaRule& s, const DeltaRuleRows& in, std::span<float> state, MatrixSpan y) noexcept {
@@ -126,7 +129,8 @@ void delta_rule_plain(const DeltaRule& s, const DeltaRuleRows& in, std::span<flo
       for (std::size_t p = 0; p < s.values; ++p) {
         const float value = in.v.row(t)[h * s.values + p];
         float back = 0, sum = 0;
-        for (std::size_t key = h * s.keys; key < (h + 1) * s.keys; ++key) back = std::fma(in.a.row(t)[key], state[key * s.values + p], back);
+        for (std::size_t key = h * s.keys; key < (h + 1) * s.keys; ++key)
+          back = std::fma(in.a.row(t)[key], state[key * s.values + p], back);
         for (std::size_t key = h * s.keys; key < (h + 1) * s.keys; ++key) {
           float w = kNoDecay;
           if (in.decay.data != nullptr) w = in.decay.row(in.decay.rows == 1 ? 0 : t)[in.decay.cols == s.heads ? h : key];

@@ -138,9 +138,8 @@ namespace kizzasi::kernels {
 HWY_EXPORT(block_backward);
 
 void delta_rule_keeping(const DeltaRule& s, const DeltaRuleRows& in, std::span<float> kept, MatrixSpan y) noexcept {
-  keep_states(in.v.rows, s.state_size(), kept.data(), [&](std::size_t t, std::size_t rows, std::span<float> state) {
-    delta_rule(s, in.slice(t, rows), state, y.slice(t, rows));
-  });
+  keep_states(in.v.rows, s.state_size(), kept.data(),
+              [&](std::size_t t, std::size_t rows, std::span<float> state) { delta_rule(s, in.slice(t, rows), state, y.slice(t, rows)); });
 }
 
 std::size_t delta_rule_backward_scratch(const DeltaRule& s) noexcept { return state_block_floats(s.keys) + s.state_size(); }

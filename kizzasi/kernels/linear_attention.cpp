@@ -44,6 +44,7 @@ HWY_INLINE void column(D d, const AttentionRows& r, std::size_t head, std::size_
     }
     for (std::size_t n = 0; n < keys; ++n) {
       const auto q_n = hn::Set(d, q[n]), k_n = hn::Set(d, k[n]), a_n = hn::Set(d, a[n * a_step]);
+      [[maybe_unused]] const auto u_n = hn::Set(d, kBonus ? u[n] : 0.0f);
       for (std::size_t i = 0; i < N; ++i) {
         float* HWY_RESTRICT place = state + n * stride + i * width;
         const auto before = hn::LoadU(d, place);
@@ -51,7 +52,7 @@ HWY_INLINE void column(D d, const AttentionRows& r, std::size_t head, std::size_
         const auto after = hn::MulAdd(a_n, before, added);
         hn::StoreU(after, d, place);
         if constexpr (kBonus) {
-          sum[i] = hn::MulAdd(q_n, hn::MulAdd(hn::Set(d, u[n]), added, before), sum[i]);
+          sum[i] = hn::MulAdd(q_n, hn::MulAdd(u_n, added, before), sum[i]);
         } else {
           sum[i] = hn::MulAdd(q_n, after, sum[i]);
         }

@@ -147,9 +147,7 @@ void linear_attention_keeping(const LinearAttention& s, MatrixView q, MatrixView
   });
 }
 
-std::size_t linear_attention_backward_scratch(const LinearAttention& s) noexcept {
-  return state_block_floats(s.keys) + s.state_size();
-}
+std::size_t linear_attention_backward_scratch(const LinearAttention& s) noexcept { return state_block_floats(s.keys) + s.state_size(); }
 
 void linear_attention_backward(const LinearAttention& s, MatrixView q, MatrixView k, MatrixView v, MatrixView decay,
                                std::span<const float> kept, MatrixView gy, const LinearAttentionGradients& out,

@@ -11,7 +11,7 @@
 
 namespace kizzasi::kernels {
 
-inline constexpr std::size_t kLine = 16;       // floats of a cache line: blocks are this wide, or a multiple of it
+inline constexpr std::size_t kLine = 16;        // floats of a cache line: blocks are this wide, or a multiple of it
 inline constexpr std::size_t kBlockWidth = 64;  // values of one head that go through a chunk together, at most
 
 // One head's values p .. p + used in one chunk of rows, copied to lines of `width` floats with zeros beyond `used`: kernels take whole

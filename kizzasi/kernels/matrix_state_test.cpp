@@ -61,8 +61,8 @@ struct DeltaCase {
            {heads * values, heads * keys, heads * keys, heads * keys, heads * keys, decay_width(kind, heads, keys)},
            normal_values(heads * keys * values, 1.0f, 2)} {
     const float unit = 1.0f / std::sqrt(static_cast<float>(keys));  // a, b: keeps S (1 + a b^T) from growing
-    in.values = {rows_of(rows, heads * values, -1, 1, 3),      rows_of(rows, heads * keys, -1, 1, 4),
-                 rows_of(rows, heads * keys, -1, 1, 5),        rows_of(rows, heads * keys, -unit, unit, 6),
+    in.values = {rows_of(rows, heads * values, -1, 1, 3),     rows_of(rows, heads * keys, -1, 1, 4),
+                 rows_of(rows, heads * keys, -1, 1, 5),       rows_of(rows, heads * keys, -unit, unit, 6),
                  rows_of(rows, heads * keys, -unit, unit, 7), rows_of(rows, in.width[5], 0.3f, 1, 8)};
   }
   DeltaRuleRows rows(const Inputs& from, std::size_t begin, std::size_t count) const {

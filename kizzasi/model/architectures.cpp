@@ -9,6 +9,10 @@
 #include "kizzasi/model/gated/lstm.h"
 #include "kizzasi/model/gated/mingru.h"
 #include "kizzasi/model/griffin/griffin.h"
+#include "kizzasi/model/linear_attention/deltanet.h"
+#include "kizzasi/model/linear_attention/gla.h"
+#include "kizzasi/model/linear_attention/hgrn.h"
+#include "kizzasi/model/linear_attention/retnet.h"
 #include "kizzasi/model/mamba.h"
 #include "kizzasi/model/mamba2.h"
 #include "kizzasi/model/rwkv/rwkv4.h"
@@ -72,6 +76,12 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack<kLlama>("llama", "attention over a window, rotary positions, gated feed-forward"),
     stack<kMixtral>("mixtral", "llama with a choice of feed-forward experts"),
     stack<kGpt2>("gpt2", "attention over a window, learned positions"),
+    stack_of<kRetNetLayer>("retnet", "linear attention, heads of fixed memory from short to long"),
+    stack_of<kGlaLayer>("gla", "linear attention, every key forgets as its gate says"),
+    stack_of<kHgrnLayer>("hgrn", "one number a channel, gates whose memory grows with depth"),
+    stack_of<kHgrn2Layer>("hgrn2", "hgrn with a matrix state per head"),
+    stack_of<kDeltaNetLayer>("deltanet", "a matrix state that replaces what it had stored under a key"),
+    stack_of<kGatedDeltaNetLayer>("gated_deltanet", "deltanet that can also forget: recall of what was seen"),
 });
 
 // Widths, states and layers of the named sizes, the same for every architecture.
@@ -123,6 +133,7 @@ Result<BackboneConfig> sized(std::string_view architecture, std::string_view siz
     config.d_state = each.d_state;
     config.n_layers = each.n_layers;
     config.head_dim = std::min<std::int64_t>(architecture == "h3" ? 8 : 64, each.d_model / 4);  // H3 keeps head_dim states a channel
+    if (architecture == "retnet") config.head_dim = config.inner() / 8;  // more heads would forget more slowly than ever needed
     return config;
   }
   return unknown("size", size, names_of(kSizes));

@@ -89,6 +89,13 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.d_ffn = pick(1, 50);
     for (std::int64_t* rank : {&c.mix_rank, &c.decay_rank, &c.rate_rank, &c.gate_rank, &c.value_rank}) *rank = pick(0, 5);
   }
+  constexpr std::string_view kOfHeads[] = {"retnet", "gla", "hgrn2", "deltanet", "gated_deltanet"};
+  if (std::find(std::begin(kOfHeads), std::end(kOfHeads), architecture) != std::end(kOfHeads)) {
+    c.n_key_heads = architecture == "gated_deltanet" ? pick(0, 3) : 0;
+    c.head_dim = rng.uniform() < 0.1 ? pick(3, 70) : pick(3, 12);  // the norm of one or two numbers is nearly a step
+    c.d_inner = c.head_dim * std::max<std::int64_t>(c.n_key_heads, 1) * pick(1, 4);
+    if (architecture == "retnet") c.d_state += c.d_state % 2;
+  }
   return c;
 }
 

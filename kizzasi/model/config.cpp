@@ -21,13 +21,17 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field(one_of("architecture", "Which backbone; docs/backbones has a page for each.", std::move(names)), architecture);
   visit.field({"d_model", "Width of the residual stream.", 1, 65536}, d_model);
   visit.field({"n_layers", "Layers of the stack.", 1, 1024}, n_layers);
-  visit.field({"d_state", "Numbers of state a channel: how much a layer can remember.", 1, 4096}, d_state);
+  visit.field({"d_state", "Numbers of state a channel, the keys of a head: how much a layer can remember.", 1, 4096}, d_state);
   visit.field({"expand", "Inner width of a layer as a multiple of d_model.", 1, 64}, expand);
   visit.field({"d_inner", "Inner width of a layer; 0 means expand * d_model.", 0, 1 << 20}, d_inner);
   visit.field({"d_conv", "Frames that the convolution before the state sees.", 1, 64}, d_conv);
-  visit.field({"dt_rank", "Rank of the step-size projection of Mamba; 0 means d_model / 16, rounded up.", 0, 65536}, dt_rank);
-  visit.field({"head_dim", "Channels a head of Mamba-2 and H3.", 1, 65536}, head_dim);
+  visit.field(
+      {"dt_rank", "Rank of the step-size projection of Mamba (0 means d_model / 16, rounded up) and of the gate of GLA (0 means 16).", 0,
+       65536},
+      dt_rank);
+  visit.field({"head_dim", "Channels a head of Mamba-2, H3 and linear attention.", 1, 65536}, head_dim);
   visit.field({"n_groups", "Groups of heads of Mamba-2 that share B and C.", 1, 4096}, n_groups);
+  visit.field({"n_key_heads", "Heads of queries and keys of Gated DeltaNet; 0 means as many as of values.", 0, 4096}, n_key_heads);
   visit.field({"chunk", "Frames that the training form of Mamba-2 takes at once; changes speed only.", 1, 1024}, chunk);
   visit.field({"dt_min", "Smallest step size at the start of training.", 1e-8, 1e3}, dt_min);
   visit.field({"dt_max", "Largest step size at the start of training.", 1e-8, 1e3}, dt_max);

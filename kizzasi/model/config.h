@@ -19,9 +19,10 @@ struct BackboneConfig {
   std::int64_t expand = 2;   // d_inner = expand * d_model, unless d_inner is given
   std::int64_t d_inner = 0;  // 0: expand * d_model
   std::int64_t d_conv = 4;
-  std::int64_t dt_rank = 0;            // Mamba; 0: ceil(d_model / 16)
-  std::int64_t head_dim = 16;          // Mamba-2
+  std::int64_t dt_rank = 0;            // Mamba; 0: ceil(d_model / 16). GLA's gate; 0: 16
+  std::int64_t head_dim = 16;          // Mamba-2, linear attention
   std::int64_t n_groups = 1;           // Mamba-2
+  std::int64_t n_key_heads = 0;        // Gated DeltaNet; 0: as many as heads of values
   std::int64_t chunk = 64;             // Mamba-2, in training
   double dt_min = 1e-3, dt_max = 0.1;  // range from which the first step sizes are drawn
   double dt_limit_low = 0;             // Mamba-2's time_step_limit

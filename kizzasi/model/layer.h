@@ -53,6 +53,9 @@ class LayerWeights {
     const auto found = all_.find(prefix_ + std::string(name));
     return found == all_.end() ? std::vector<float>{} : found->second.values;
   }
+  const std::string& prefix() const { return prefix_; }
+  // Those of another layer, for what layers share.
+  LayerWeights under(std::string prefix) const { return {all_, std::move(prefix)}; }
 
  private:
   const NamedTensors& all_;

@@ -6,6 +6,7 @@
 
 #include "kizzasi/model/gated/published.h"
 #include "kizzasi/model/griffin/published.h"
+#include "kizzasi/model/linear_attention/published.h"
 #include "kizzasi/model/published_s4d.h"
 #include "kizzasi/model/state_space/published_h3.h"
 #include "kizzasi/model/state_space/published_lru.h"
@@ -26,6 +27,12 @@ constexpr std::array kFormats = std::to_array<LayerFormat>({
     {"rg_lru", is_published_rglru, published_rglru},
     {"lru", is_published_lru, published_lru},
     {"s5", is_published_s5, published_s5},
+    {"retnet", is_published_retnet, published_retnet},
+    {"gla", is_published_gla, published_gla},
+    {"hgrn", is_published_hgrn, published_hgrn},
+    {"hgrn2", is_published_hgrn2, published_hgrn2},
+    {"deltanet", is_published_deltanet, published_deltanet},
+    {"gated_deltanet", is_published_gated_deltanet, published_gated_deltanet},
 });
 
 }  // namespace

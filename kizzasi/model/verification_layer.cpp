@@ -44,6 +44,7 @@ class LayerCase {
     lines_.compare("output_f64", "run", run);
     lines_.compare("output", "step", step);
     lines_.compare("output_step", "step", step);
+    lines_.compare("output_chunkwise", "run", run);
     if (split_at <= time_) lines_.compare("output_split", "run", outputs({split_at, time_ - split_at}, 1.0f));
     constexpr std::string_view kAtSplit = "_at_split";
     std::vector<StateBlock> first_part;

@@ -41,6 +41,7 @@ class Lines {
   void add(const std::string& name, std::string_view path, std::span<const T> ours);
   double tolerance(const std::string& name, std::string_view path, double largest) const;
   double loosest_gradient_share() const;
+  double disagreement(const std::string& name) const;  // of the reference with itself, as a share of its largest value
   const SafetensorsFile& io_;
   const Json& description_;
   std::set<std::string> used_;

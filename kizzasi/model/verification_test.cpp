@@ -103,6 +103,7 @@ TEST(Verification, S4sCIsUnfoldedFromTheStoredOne) {
 TEST(Verification, DssEqualsThePublishedLayerOverWholeSequences) { EXPECT_EQ(expect_all_equal(golden() / "dss"), 1u); }
 TEST(Verification, H3EqualsThePublishedLayer) { EXPECT_EQ(expect_all_equal(golden() / "h3"), 2u); }
 TEST(Verification, S5EqualsThePublishedLayers) { EXPECT_EQ(expect_all_equal(golden() / "s5"), 5u); }
+TEST(Verification, RetNetEqualsThePublishedLayer) { EXPECT_EQ(expect_all_equal(golden() / "retnet"), 1u); }
 TEST(Verification, MambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba1"), 4u); }
 TEST(Verification, FalconMambaEqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "falcon_mamba"), 2u); }
 TEST(Verification, Mamba2EqualsThePublishedModel) { EXPECT_EQ(expect_all_equal(golden() / "mamba2"), 5u); }
@@ -125,15 +126,15 @@ TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
   for (const char* each : {"lru", "s5", "s4", "dss", "h3"}) expect_all_equal(fs::path(folder) / "backbones" / each);
-  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "mamba1", "falcon_mamba", "mamba2", "rwkv4", "rwkv5_0", "rwkv5_1",
-                           "rwkv5_2", "rwkv6", "rwkv7", "llama", "mistral", "mixtral", "gpt2"})
+  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "retnet", "mamba1", "falcon_mamba", "mamba2", "rwkv4", "rwkv5_0",
+                           "rwkv5_1", "rwkv5_2", "rwkv6", "rwkv7", "llama", "mistral", "mixtral", "gpt2"})
     expect_all_equal(fs::path(folder) / "backbones" / each);
 }
 
 TEST(Verification, ADifferenceInAnyTensorIsSeen) {
   // The smallest model of each kind, with one weight moved by a hundredth of its largest value: something must be out.
   for (const char* name : {"s4d/s4d_layer_b", "s4d/s4d_block_zoh", "lru/lru_block", "s5/s5_layer_halfglu2", "s4/s4_dplr_even",
-                           "h3/h3_head4", "mamba1/short", "mamba2/short"}) {
+                           "h3/h3_head4", "retnet/retnet_layer", "mamba1/short", "mamba2/short"}) {
     const fs::path stem = golden() / name;
     const Json description = must_parse(stem.string() + ".json");
     const SafetensorsFile good = must_read(stem.string() + ".safetensors"), io = must_read(stem.string() + ".io.safetensors");
@@ -145,8 +146,7 @@ TEST(Verification, ADifferenceInAnyTensorIsSeen) {
       for (const float v : tensor.values) largest = std::max(largest, std::abs(v));
       for (float& v : moved.tensors[weight].values) v += 0.01f * largest;
       const auto report = verify_checkpoint(moved, io, *description.find("config"), description, name);
-      ASSERT_TRUE(report);
-      EXPECT_FALSE(report->good()) << name << " " << weight;
+      EXPECT_FALSE(report && report->good()) << name << " " << weight;  // or refused: a constant that is another
     }
   }
 }
