@@ -46,7 +46,7 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"n_heads", "Heads of attention; 0 means d_model / head_dim.", 0, 65536}, n_heads);
   visit.field({"n_kv_heads", "Heads of keys and values, each read by as many heads of queries; 0 means n_heads.", 0, 65536}, n_kv_heads);
   visit.field({"window", "Frames that attention sees, the present one among them.", 1, 1 << 20}, window);
-  visit.field({"rope_theta", "Base of the rotary positions of attention.", 1, 1e12}, rope_theta);
+  visit.field({"rope_theta", "Base of the rotary positions of attention.", 1e-3, 1e12}, rope_theta);
   visit.field({"n_experts", "Experts of Mixtral.", 1, 256}, n_experts);
   visit.field({"experts_used", "How many of them take part in a frame.", 1, 256}, experts_used);
   visit.field({"mix_rank", "Rank of the mixing of RWKV-6 that depends on the frame; 0 means by d_model.", 0, 65536}, mix_rank);
