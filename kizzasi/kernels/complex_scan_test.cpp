@@ -135,7 +135,7 @@ TEST(DplrScan, ItsAdjointIsTheSameOnEveryTarget) {
     SCOPED_TRACE(testing::Message() << channels << " channels, " << rows << " rows, " << states << " states");
     const DplrCase c(rows, channels, states);
     const Values x = uniform_values(rows * channels, -1, 1, 8), gy = uniform_values(rows * channels, -1, 1, 9);
-    const auto gradients = [&, rows = rows, channels = channels, states = states] {
+    const auto gradients = [&] {
       std::vector<Values> g(7, Values(2 * states * channels, 0.5f));
       g[5].assign(channels, 0.5f);
       g[6].assign(rows * channels, 0.5f);
