@@ -22,9 +22,10 @@ struct MatrixStateSizes {
   std::size_t value_width() const { return heads * values; }
   std::size_t decay_at(std::size_t head, std::size_t key) const { return decays == heads ? head : head * keys + key; }
 
-  // Sequence i of an input with rows of `width` numbers.
+  // Sequence i of an input with rows of `width` numbers; of one that is not there, rows of none.
   template <typename T>
   kernels::BasicMatrix<T> rows(T* values_of, std::size_t i, std::size_t width) const {
+    if (values_of == nullptr) return {values_of, time, 0};
     return {values_of + i * time * width, time, width};
   }
   template <typename T>
