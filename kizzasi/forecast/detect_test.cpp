@@ -64,8 +64,9 @@ TEST(AlarmThreshold, KeepsTheFalseAlarmRate) {
       const double threshold = *alarm_threshold(scores, rate);
       share += std::pow(10, -threshold) / trials;  // the true share above it
     }
-    EXPECT_LE(share, 1.2 * rate);  // rather fewer false alarms than more
-    EXPECT_GE(share, 0.4 * rate);
+    // By rank the share is met; beyond the ranks rather fewer false alarms than more.
+    EXPECT_LE(share, (rate < 0.005 ? 1.2 : 1.35) * rate);
+    EXPECT_GE(share, (rate < 0.005 ? 0.4 : 0.65) * rate);
   }
   EXPECT_FALSE(alarm_threshold(std::vector<double>(49, 1.0), 0.01));
   EXPECT_FALSE(alarm_threshold(std::vector<double>(100, 1.0), 0));

@@ -23,6 +23,13 @@ inline std::vector<float> transposed(const std::vector<float>& values, std::size
   return out;
 }
 
+// x @ w as published, w (inputs, outputs), packed as what it is the transpose of. Of a stack of such matrices the one at `index`.
+inline kernels::PackedWeight pack_transposed(const Tensor& w, std::size_t index = 0) {
+  const std::size_t rows = w.shape[w.shape.size() - 2], cols = w.shape.back();
+  const auto begin = w.values.begin() + static_cast<std::ptrdiff_t>(index * rows * cols);
+  return kernels::PackedWeight::pack(transposed({begin, begin + static_cast<std::ptrdiff_t>(rows * cols)}, rows, cols), cols, rows);
+}
+
 // A = -exp(A_log)
 inline std::vector<float> minus_exp(std::vector<float> values) {
   for (float& value : values) value = -std::exp(value);

@@ -24,6 +24,15 @@ constexpr std::array kFormats = std::to_array<ModelFormat>({
 
 }  // namespace
 
+tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected) {
+  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
+}
+
+std::int64_t size_of(const NamedTensors& tensors, const std::string& name, std::size_t axis) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() || axis >= found->second.shape.size() ? 0 : static_cast<std::int64_t>(found->second.shape[axis]);
+}
+
 std::span<const ModelFormat> model_formats() { return kFormats; }
 
 std::span<const float> StateBatch::floats(std::size_t b, const std::string& name) const {

@@ -60,6 +60,11 @@ WeightVars<T> renamed(const WeightVars<T>& theirs, const std::map<std::string, s
   return ours;
 }
 
+// What a reader of checkpoints answers to what it cannot read.
+tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "");
+// Axis of that tensor; 0 where there is none.
+std::int64_t size_of(const NamedTensors& tensors, const std::string& name, std::size_t axis);
+
 struct ModelFormat {
   std::string_view name;
   bool (*recognises)(const NamedTensors&);

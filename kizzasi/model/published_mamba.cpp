@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "backbone.";
 
-tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "") {
-  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
-}
-
 std::int64_t size_of(const Tensor& tensor, std::size_t axis) {
   return axis < tensor.shape.size() ? static_cast<std::int64_t>(tensor.shape[axis]) : 0;
 }

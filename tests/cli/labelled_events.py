@@ -20,13 +20,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KIZZASI = str(pathlib.Path(sys.argv[1]).resolve())
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 KINDS = ("spike", "shift", "stuck", "drift", "missing")
 RATE = 0.002  # wanted share of normal frames that alarm
 # Least shares of events found, in models of such different use: a step's forecast of the arm, a day's of traffic and sun.
 LEAST = {"arm": {"spike": 0.75, "shift": 0.75, "drift": 0.75}, "road": {"shift": 0.4, "drift": 0.2}, "plant": {"shift": 0.4, "drift": 0.2}}
 MOST_CLEAN = 2 * RATE  # of false alarms in recordings without events
-MOST_BETWEEN = 0.015   # and between events, while the model still holds something of the last one
+MOST_BETWEEN = 0.01    # and between events, while the model still holds something of the last one
 
 
 class Recording:

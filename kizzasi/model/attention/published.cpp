@@ -7,16 +7,6 @@
 namespace kizzasi {
 namespace {
 
-tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "") {
-  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
-}
-
-std::int64_t size_of(const NamedTensors& tensors, const std::string& name, std::size_t axis) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end() || axis >= found->second.shape.size()) return 0;
-  return static_cast<std::int64_t>(found->second.shape[axis]);
-}
-
 // A whole number from 1; one that is missing, null or no such number is an error.
 Result<std::int64_t> count_of(const Json& config, std::string_view key, std::string_view where) {
   const Json* value = config.find(key);

@@ -40,12 +40,7 @@ struct HeadwiseGate {
   std::vector<kernels::PackedWeight> heads;
   std::vector<float> bias;
   HeadwiseGate(const LayerWeights& w, const std::string& name, const Sizes& s) : bias(w.at(name + "_bias").values) {
-    const std::size_t p = s.width();
-    const std::vector<float>& all = w.at(name + "_weight").values;
-    for (std::size_t h = 0; h < s.heads; ++h) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(h * p * p);
-      heads.push_back(kernels::PackedWeight::pack(transposed({begin, begin + static_cast<std::ptrdiff_t>(p * p)}, p, p), p, p));
-    }
+    for (std::size_t h = 0; h < s.heads; ++h) heads.push_back(pack_transposed(w.at(name + "_weight"), h));
   }
   // sigmoid of the products
   void operator()(MatrixView x, MatrixSpan y) const noexcept {

@@ -8,15 +8,6 @@
 namespace kizzasi {
 namespace {
 
-tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "") {
-  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
-}
-
-std::int64_t size_of(const NamedTensors& tensors, const std::string& name, std::size_t axis) {
-  const auto found = tensors.find(name);
-  return found == tensors.end() || axis >= found->second.shape.size() ? 0 : static_cast<std::int64_t>(found->second.shape[axis]);
-}
-
 // Ours of the published name; empty where RecurrentGemma has none such. Norms are stored minus one.
 std::string stack_name(const std::string& published) {
   if (published == "model.final_norm.weight") return "norm_f.weight";

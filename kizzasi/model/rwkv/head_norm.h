@@ -1,11 +1,15 @@
-// The norm of RWKV-5 to 7 over each head alone, with one gain and bias for the whole row.
+// The heads of RWKV-5 to 7: that they are whole, and the norm over each alone, with one gain and bias for the whole row.
 #pragma once
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/kernels/matrix.h"
 #include "kizzasi/kernels/norms.h"
+#include "kizzasi/model/config.h"
 
 namespace kizzasi::rwkv {
+
+// d_model in heads of head_dim.
+Result<void> check_heads(const BackboneConfig& c, std::string_view where);
 
 inline void norm_heads(kernels::MatrixSpan y, std::size_t heads, std::span<const float> gain, std::span<const float> bias,
                        float epsilon) noexcept {

@@ -9,10 +9,6 @@
 namespace kizzasi {
 namespace {
 
-tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "") {
-  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
-}
-
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   if (const std::size_t at = text.find(from); at != text.npos) text.replace(at, from.size(), to);
   return text;

@@ -42,13 +42,6 @@ struct Sizes {
 constexpr std::size_t kMixes = 5;                // of RWKV-6
 constexpr std::string_view kMixOrder = "wkvrg";  // in this order in time_maa_w1 and _w2
 
-// x @ w as published, packed as what it is the transpose of. Of a stack of matrices the one at `index`.
-kernels::PackedWeight pack_transposed(const Tensor& w, std::size_t index = 0) {
-  const std::size_t rows = w.shape[w.shape.size() - 2], cols = w.shape.back();
-  const auto begin = w.values.begin() + static_cast<std::ptrdiff_t>(index * rows * cols);
-  return kernels::PackedWeight::pack(transposed({begin, begin + static_cast<std::ptrdiff_t>(rows * cols)}, rows, cols), cols, rows);
-}
-
 template <Version kVersion>
 class TimeMix final : public Layer {
  public:
@@ -169,12 +162,6 @@ class TimeMix final : public Layer {
   std::size_t last_at_, kv_at_;
 };
 
-Result<void> check(const BackboneConfig& c, std::string_view where) {
-  if (c.d_model % c.head_dim == 0) return {};
-  return fail({Fault::kBadUse, fmt::format("d_model {} is no multiple of head_dim {}", c.d_model, c.head_dim), std::string(where),
-               "whole heads", ""});
-}
-
 template <Version kVersion>
 std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   const Sizes s(c);
@@ -275,7 +262,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
 
 template <Version kVersion>
 constexpr LayerKind kind_of() {
-  return {check, shapes<kVersion>, draw<kVersion>, make<kVersion>, forward<float, kVersion>, forward<double, kVersion>};
+  return {rwkv::check_heads, shapes<kVersion>, draw<kVersion>, make<kVersion>, forward<float, kVersion>, forward<double, kVersion>};
 }
 
 template <const LayerKind& kTimeMix, const LayerKind& kChannelMix>

@@ -48,10 +48,7 @@ struct LowRank {
   std::vector<float> base;  // added; may be empty
   LowRank() = default;
   LowRank(const LayerWeights& w, const char* first, const char* second, const char* bias)
-      : down(turned(w.at(first))), up(turned(w.at(second))), base(w.values_or_none(bias)) {}
-  static kernels::PackedWeight turned(const Tensor& t) {
-    return kernels::PackedWeight::pack(transposed(t.values, t.shape[0], t.shape[1]), t.shape[1], t.shape[0]);
-  }
+      : down(pack_transposed(w.at(first))), up(pack_transposed(w.at(second))), base(w.values_or_none(bias)) {}
 };
 
 template <bool kFirst>
@@ -180,12 +177,6 @@ class TimeMix final : public Layer {
   std::size_t last_at_, kv_at_;
 };
 
-Result<void> check(const BackboneConfig& c, std::string_view where) {
-  if (c.d_model % c.head_dim == 0) return {};
-  return fail({Fault::kBadUse, fmt::format("d_model {} is no multiple of head_dim {}", c.d_model, c.head_dim), std::string(where),
-               "whole heads", ""});
-}
-
 template <bool kFirst>
 std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   const Sizes s(c);
@@ -291,7 +282,7 @@ std::size_t width_of(const BackboneConfig& c) { return static_cast<std::size_t>(
 
 template <bool kFirst>
 constexpr LayerKind kind_of() {
-  return {check,
+  return {rwkv::check_heads,
           shapes<kFirst>,
           draw,
           make<kFirst>,
