@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include <random>
+#include <string>
 #include <vector>
 
 #include "kizzasi/kernels/activations.h"
@@ -32,10 +33,12 @@ void report_flops(benchmark::State& state, double flops_an_iteration) {
   state.counters["of_peak"] = Counter(per_iteration(state, flops_an_iteration) / peak, Counter::kIsRate);
 }
 
-// args: outputs, inputs
+// args: outputs, inputs, precision
 void gemv(benchmark::State& state) {
   const auto outputs = static_cast<std::size_t>(state.range(0)), inputs = static_cast<std::size_t>(state.range(1));
-  const PackedWeight w = PackedWeight::pack(uniform_values(outputs * inputs), outputs, inputs);
+  const Precision precision = kPrecisions[static_cast<std::size_t>(state.range(2))];
+  const PackedWeight w = PackedWeight::pack(uniform_values(outputs * inputs), outputs, inputs, precision);
+  state.SetLabel(std::string(precision_name(precision)));
   const auto x = uniform_values(inputs);
   std::vector<float> y(outputs);
   for (auto _ : state) {
@@ -46,13 +49,15 @@ void gemv(benchmark::State& state) {
   state.counters["GB/s"] = Counter(per_iteration(state, static_cast<double>(w.bytes())) * 1e-9, Counter::kIsRate);
   state.counters["of_bandwidth"] = Counter(per_iteration(state, static_cast<double>(w.bytes())) / bandwidth, Counter::kIsRate);
 }
-BENCHMARK(gemv)->Args({256, 64})->Args({768, 256})->Args({1024, 1024})->Args({3072, 768})->Args({8192, 4096});
+BENCHMARK(gemv)->ArgsProduct({{256, 1024}, {256}, {0, 1, 2, 3, 4}})->ArgsProduct({{3072, 8192}, {4096}, {0, 1, 2, 3, 4}});
 
-// args: rows, outputs, inputs
+// args: rows, outputs, inputs, precision
 void linear_rows(benchmark::State& state) {
   const auto rows = static_cast<std::size_t>(state.range(0)), outputs = static_cast<std::size_t>(state.range(1)),
              inputs = static_cast<std::size_t>(state.range(2));
-  const PackedWeight w = PackedWeight::pack(uniform_values(outputs * inputs), outputs, inputs);
+  const Precision precision = kPrecisions[static_cast<std::size_t>(state.range(3))];
+  const PackedWeight w = PackedWeight::pack(uniform_values(outputs * inputs), outputs, inputs, precision);
+  state.SetLabel(std::string(precision_name(precision)));
   const auto x = uniform_values(rows * inputs);
   std::vector<float> y(rows * outputs);
   for (auto _ : state) {
@@ -62,12 +67,10 @@ void linear_rows(benchmark::State& state) {
   report_flops(state, 2.0 * static_cast<double>(rows * outputs * inputs));
 }
 BENCHMARK(linear_rows)
-    ->Args({2, 768, 256})
-    ->Args({4, 768, 256})
-    ->Args({8, 768, 256})
-    ->Args({64, 256, 64})
-    ->Args({512, 768, 256})
-    ->Args({512, 3072, 768});
+    ->ArgsProduct({{2, 8, 64}, {768}, {256}, {0, 1, 2, 3, 4}})
+    ->Args({64, 256, 64, 0})
+    ->Args({512, 768, 256, 0})
+    ->Args({512, 3072, 768, 0});
 
 // args: m, n, k, kind: 0 a b, 1 a^T b, 2 a b^T
 void gemm_of(benchmark::State& state) {
