@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: fuzz.py SECONDS [TARGET...]
 
-Runs every fuzz target (csv, npy, wav, constraint, safetensors) for that long, from seeds made of the files that the tests read. A line a
+Runs every fuzz target (csv, npy, wav, constraint, safetensors, rwkv_cpp) for that long, from seeds made of the files that the tests read. A line a
 target: runs, branches covered, inputs kept. Exit 1 where one crashes, hangs, or finds nothing beyond its seeds. The corpus stays in
 build/fuzz/corpus, so that the next run goes on from there; what crashed lies in build/fuzz/crashes.
 """
@@ -61,12 +61,20 @@ def constraints():
         yield f"page{number}", text.encode()
 
 
+def quantised_models():
+    for kind, values, size in ((0, 1, 4), (1, 1, 2), (2, 32, 18), (3, 32, 20), (7, 32, 22), (8, 32, 24), (9, 32, 34)):
+        entry = struct.pack("<3i2i", 2, 10, kind, 32, 2) + b"emb.weight" + bytes(range(size)) * (64 // values)
+        yield f"type{kind}", struct.pack("<6i", 0x67676D66, 101, 2, 32, 1, kind) + entry
+    yield "old", struct.pack("<6i", 0x67676D66, 100, 2, 1, 1, 0) + struct.pack("<4i", 1, 1, 0, 1) + b"w" + struct.pack("<f", 0.5)
+
+
 SEEDS = {
     "csv": recordings,
     "npy": lambda: files("formats/**/*.npy", "formats/**/*.npz"),
     "wav": sounds,
     "constraint": constraints,
     "safetensors": lambda: files("formats/**/*.safetensors", "backbones/*/*.safetensors", "training/*.safetensors"),
+    "rwkv_cpp": quantised_models,
 }
 
 

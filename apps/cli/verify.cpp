@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/model/published.h"
+#include "kizzasi/model/rwkv/published_cpp.h"
 #include "kizzasi/tensor/files.h"
 
 namespace kizzasi::cli {
@@ -27,10 +29,33 @@ Result<Json> read_json(const std::string& path) {
   return json;
 }
 
+// A checkpoint, and what its file says about the configuration by itself: all of it in files of rwkv.cpp, nothing in others.
+struct Checkpoint {
+  SafetensorsFile file;
+  std::optional<Json> config;
+};
+
+Result<Checkpoint> read_checkpoint(const std::string& path) {
+  Checkpoint checkpoint;
+  if (!is_rwkv_cpp_file(path)) {
+    auto file = read_safetensors(path);
+    if (!file) return fail(file.error());
+    checkpoint.file = std::move(*file);
+    return checkpoint;
+  }
+  const auto stored = read_rwkv_cpp(path);
+  if (!stored) return fail(stored.error());
+  auto published = published_of(*stored, path);
+  if (!published) return fail(published.error());
+  checkpoint.file.tensors = std::move(published->tensors);
+  checkpoint.config = std::move(published->config);
+  return checkpoint;
+}
+
 // The configuration: as asked for, or CASE.json, CASE.config.json or config.json beside the checkpoint.
 Result<std::string> find_config(const std::string& asked, const std::string& checkpoint) {
   if (!asked.empty()) return asked;
-  const std::string stem = without_ending(checkpoint, ".safetensors");
+  const std::string stem = without_ending(without_ending(checkpoint, ".safetensors"), ".bin");
   const fs::path folder = fs::path(checkpoint).parent_path();
   const std::string candidates[] = {stem + ".json", stem + ".config.json", (folder / "config.json").string()};
   for (const std::string& path : candidates) {
@@ -89,7 +114,7 @@ void print_report(const Verification& report, const Context& context) {
 
 Result<int> verify(Options& options, const Context& context) {
   std::string checkpoint, reference, asked;
-  options.positional("CASE.safetensors", checkpoint, "The published checkpoint.");
+  options.positional("CASE.safetensors", checkpoint, "The published checkpoint; rwkv.cpp's .bin, too.");
   options.option("--against FILE", reference,
                  "Reference tensors: input, output, states, gradients (CASE.io.safetensors); has to be given.");
   options.option("--config FILE", asked, "The published configuration; default: CASE.json or config.json beside the checkpoint.");
@@ -100,25 +125,30 @@ Result<int> verify(Options& options, const Context& context) {
                  "Add --against CASE.io.safetensors."});
   }
 
-  const auto weights = read_safetensors(checkpoint);
+  const auto weights = read_checkpoint(checkpoint);
   if (!weights) return fail(weights.error());
   const auto io = read_safetensors(reference);
   if (!io) return fail(io.error());
+  Json config = weights->config.value_or(Json::object()), description = Json::object();
   const auto path = find_config(asked, checkpoint);
-  if (!path) return fail(path.error());
-  const auto config = read_json(*path);
-  if (!config) return fail(config.error());
+  if (!path && !weights->config) return fail(path.error());
+  if (path) {
+    const auto read = read_json(*path);
+    if (!read) return fail(read.error());
+    const Json* inner = read->find("config");
+    // What the user or the file beside says stands over what the format says.
+    for (const auto& [key, value] : (inner != nullptr && inner->is_object() ? *inner : *read).members()) config[key] = value;
+    description = *read;
+  }
   // Tolerances stand in the description of the case, beside the reference or in the configuration itself.
   const std::string beside = without_ending(reference, ".io.safetensors") + ".json";
-  Json description = *config;
-  if (config->find("tolerance") == nullptr && fs::exists(beside)) {
+  if (description.find("tolerance") == nullptr && fs::exists(beside)) {
     auto read = read_json(beside);
     if (!read) return fail(read.error());
     description = std::move(*read);
   }
-  const Json* inner = config->find("config");
 
-  const auto report = verify_checkpoint(*weights, *io, inner != nullptr ? *inner : *config, description, checkpoint);
+  const auto report = verify_checkpoint(weights->file, *io, config, description, checkpoint);
   if (!report) return fail(report.error());
   if (context.json) {
     print_json(report_of(checkpoint, *report));

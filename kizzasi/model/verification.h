@@ -29,7 +29,7 @@ struct Verification {
 };
 
 // Compares the published checkpoint with the reference tensors of `io`:
-//   input (batch, time, d) or ids (batch, time); output, output_f64, logits; layer{i}.output; split.t{k}.output; output_split, output_step;
+//   input (batch, time, d) or ids (batch, time), or tokens (time); output, output_f64, logits; layer{i}.output; split.t{k}.output; output_split, output_step;
 //   output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state, state_step; kernel;
 //   cotangent, with grad.{weight} and grad.input of sum(output * cotangent).
 // Tolerances: `description`'s "tolerance", by tensor (suggested_absolute_tolerance) or as "fair" shares of the largest value; without one

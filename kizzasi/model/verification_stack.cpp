@@ -23,7 +23,7 @@ struct Input {
   std::size_t size() const { return batch * time; }
 };
 
-// Ids (batch, time) of that name as vectors.
+// Ids (batch, time) of that name, or (time) of one stream, as vectors.
 Result<Input> read_ids(const PublishedModel& model, const NamedTensors& published, Lines& lines, const std::string& name) {
   const auto refuse = [&](std::string what) {
     return fail({Fault::kBadInput, std::move(what), fmt::format("reference tensor '{}'", name), "", ""});
@@ -33,8 +33,8 @@ Result<Input> read_ids(const PublishedModel& model, const NamedTensors& publishe
   lines.used(name);
   const Shape& shape = lines.io().tensors.at(name).shape;
   const auto wide = lines.io().wide.find(name);
-  if (shape.size() != 2 || wide == lines.io().wide.end()) return refuse("no ids of two axes");
-  input.batch = shape[0], input.time = shape[1];
+  if (shape.empty() || shape.size() > 2 || wide == lines.io().wide.end()) return refuse("no ids of one axis or two");
+  input.batch = shape.size() == 2 ? shape[0] : 1, input.time = shape.back();
   if (model.embedding.empty()) return refuse("ids, and a model without an embedding");
   const std::vector<float>& table = published.at(model.embedding).values;
   for (const double id : wide->second) {
@@ -49,6 +49,7 @@ Result<Input> read_ids(const PublishedModel& model, const NamedTensors& publishe
 Result<Input> read_input(const PublishedModel& model, const NamedTensors& published, Lines& lines) {
   const auto found = lines.io().tensors.find("input");
   if (found != lines.io().tensors.end() && found->second.shape.size() == 2) return read_ids(model, published, lines, "input");
+  if (found == lines.io().tensors.end() && lines.has("tokens")) return read_ids(model, published, lines, "tokens");
   const auto shape = three_axes(lines, "input");
   if (!shape) return fail(shape.error());
   Input input;
@@ -82,8 +83,9 @@ class StackCase {
     lines_.compare("output", "run", outputs(whole));
     lines_.compare("output_f64", "run", outputs(whole));
     if (lines_.has("logits") && !lines_.has("input_ids")) lines_.compare("logits", "run", logits(whole));
-    std::vector<std::size_t> ones(in_.time, 1);
-    lines_.compare("output", "step", outputs(hidden_in_pieces(ones, true)));
+    const std::vector<float> stepped = hidden_in_pieces(std::vector<std::size_t>(in_.time, 1), true);
+    lines_.compare("output", "step", outputs(stepped));
+    if (lines_.has("logits") && !lines_.has("input_ids")) lines_.compare("logits", "step", logits(stepped));
     if (split_at <= in_.time) lines_.compare("output_split", "run", outputs(hidden_in_pieces({split_at, in_.time - split_at})));
     for (const auto& [name, tensor] : lines_.io().tensors) {
       const std::int64_t k = number_between(name, "split.t", ".output");
@@ -135,6 +137,10 @@ class StackCase {
     const Var<T> hidden = backbone_.forward(weights, x, &layers);
     const Var<T> output = gives_logits_ ? linear(hidden, leaves.at(model_.head)) : hidden;
     lines_.compare("output", kForwardPath<T>, output.value());
+    const bool plain = !model_.head.empty() && model_.logit_cap == 0;
+    if (plain && lines_.has("logits") && !lines_.has("input_ids")) {
+      lines_.compare("logits", kForwardPath<T>, linear(hidden, leaves.at(model_.head)).value());
+    }
     for (std::size_t i = 0; i < layers.size(); ++i) lines_.compare(fmt::format("layer{}.output", i), kForwardPath<T>, layers[i].value());
 
     const auto cotangent = lines_.io().tensors.find("cotangent");

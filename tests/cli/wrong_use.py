@@ -30,6 +30,7 @@ FILES = {
     "empty.csv": "",
     "head.csv": "time,temp\n",
     "broken.kz": "this is no model",
+    "cut.bin": "fmgg",
     "typo.toml": "d_modle = 8\n",
     "bad.toml": "d_model = = 8\n",
     "two.toml": "steps = 1\nsteps = 2\n",
@@ -195,6 +196,7 @@ CASES = [
     (["verify", "broken.kz", "--against", "broken.kz"], 1, ["broken.kz", "damaged"]),
     (["verify", "empty.csv", "--against", "empty.csv"], 1, ["empty.csv"]),
     (["verify", ".", "--against", "broken.kz"], 1, ["folder"]),
+    (["verify", "cut.bin", "--against", "broken.kz"], 1, ["cut.bin", "too few for the header"]),
     (["verify", "broken.kz", "--agianst", "broken.kz"], 2, ["Did you mean '--against'?"]),
 ]
 
