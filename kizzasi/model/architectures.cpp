@@ -25,6 +25,8 @@
 #include "kizzasi/model/state_space/lru.h"
 #include "kizzasi/model/state_space/s4.h"
 #include "kizzasi/model/state_space/s5.h"
+#include "kizzasi/model/xlstm/mlstm.h"
+#include "kizzasi/model/xlstm/slstm.h"
 
 namespace kizzasi {
 namespace {
@@ -73,6 +75,8 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack<kRwkv7>("rwkv7", "a matrix a head that takes back what it had stored"),
     stack<kGriffin>("griffin", "gated linear recurrence, every third block local attention"),
     stack<kHawk>("hawk", "gated linear recurrence alone"),
+    stack<kXlstm>("xlstm", "a matrix a head behind exponential gates (mLSTM)"),
+    stack<kSlstmStack>("slstm", "a cell a channel behind exponential gates, with a recurrence in each head"),
     stack<kLlama>("llama", "attention over a window, rotary positions, gated feed-forward"),
     stack<kMixtral>("mixtral", "llama with a choice of feed-forward experts"),
     stack<kGpt2>("gpt2", "attention over a window, learned positions"),

@@ -65,6 +65,12 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.chunk = pick(1, 40);
     if (rng.uniform() < 0.3) c.dt_limit_low = 0.01, c.dt_limit_high = 0.1;
   }
+  if (architecture == "xlstm" || architecture == "slstm") {
+    c.head_dim = pick(1, 8);
+    c.d_model = c.head_dim * pick(1, 5);
+    c.d_ffn = pick(1, 50);
+    c.slstm_conv = rng.uniform() < 0.5;
+  }
   if (architecture == "griffin" || architecture == "hawk") {
     c.head_dim = 4 * pick(1, 4);
     c.n_kv_heads = pick(1, 2);

@@ -54,6 +54,7 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"rate_rank", "Rank of the learning rate of RWKV-7; 0 means by d_model.", 0, 65536}, rate_rank);
   visit.field({"gate_rank", "Rank of the gate of RWKV-7; 0 means by d_model.", 0, 65536}, gate_rank);
   visit.field({"value_rank", "Rank of what RWKV-7 takes of the first layer's values; 0 means by d_model.", 0, 65536}, value_rank);
+  visit.field({"slstm_conv", "A convolution before the gates of sLSTM that take in and keep."}, slstm_conv);
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
   visit.field(one_of("s4d_init", "Eigenvalues with which S4D starts.", {"lin", "inv", "legs", "real"}), s4d_init);

@@ -36,6 +36,7 @@ struct BackboneConfig {
   std::int64_t n_experts = 4, experts_used = 2;  // Mixtral
   std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
   std::int64_t d_ffn = 0;  // inner width of the feed-forward half of a block; 0: as the architecture has it
+  bool slstm_conv = true;  // sLSTM: a convolution before the gates that take in and keep
   bool proj_bias = false, conv_bias = true;
   std::string s4d_init = "lin";             // S4D: lin, inv, legs, real
   std::string discretization = "zoh";       // S4D, S5: zoh, bilinear

@@ -48,6 +48,8 @@ class LayerWeights {
  public:
   LayerWeights(const NamedTensors& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
   const Tensor& at(std::string_view name) const { return all_.at(prefix_ + std::string(name)); }
+  // Those whose names go on with `part`.
+  LayerWeights below(std::string_view part) const { return {all_, prefix_ + std::string(part)}; }
   // The values, or nothing where the layer has no such tensor: an optional bias.
   std::vector<float> values_or_none(std::string_view name) const {
     const auto found = all_.find(prefix_ + std::string(name));

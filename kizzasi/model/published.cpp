@@ -10,6 +10,7 @@
 #include "kizzasi/model/griffin/published.h"
 #include "kizzasi/model/published_mamba.h"
 #include "kizzasi/model/rwkv/published.h"
+#include "kizzasi/model/xlstm/published.h"
 
 namespace kizzasi {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::array kFormats = std::to_array<ModelFormat>({
     {"rwkv4 to rwkv7", is_published_rwkv, published_rwkv},
     {"llama, mistral, mixtral", is_published_llama, published_llama},
     {"griffin (RecurrentGemma)", is_published_griffin, published_griffin},
+    {"xlstm", is_published_xlstm, published_xlstm},
     {"gpt2", is_published_gpt2, published_gpt2},
 });
 

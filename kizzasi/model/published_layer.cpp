@@ -12,6 +12,7 @@
 #include "kizzasi/model/state_space/published_lru.h"
 #include "kizzasi/model/state_space/published_s4.h"
 #include "kizzasi/model/state_space/published_s5.h"
+#include "kizzasi/model/xlstm/published.h"
 
 namespace kizzasi {
 namespace {
@@ -24,6 +25,7 @@ constexpr std::array kFormats = std::to_array<LayerFormat>({
     {"minlstm", is_published_minlstm, published_minlstm},
     {"lstm", is_published_lstm, published_lstm},
     {"gru", is_published_gru, published_gru},
+    {"slstm", is_published_slstm, published_slstm},
     {"rg_lru", is_published_rglru, published_rglru},
     {"lru", is_published_lru, published_lru},
     {"s5", is_published_s5, published_s5},

@@ -106,6 +106,12 @@ class StackCase {
       const std::int64_t t = number_between(name.substr(0, dot + 1), "state.t", ".");
       if (t >= 0 && t <= static_cast<std::int64_t>(in_.time)) marks[static_cast<std::size_t>(t)].push_back(name.substr(dot + 1));
     }
+    // state.{i}.{field}: of layer i after the last frame.
+    for (const auto& [name, tensor] : lines_.io().tensors) {
+      const std::size_t dot = name.find('.', std::string_view("state.").size());
+      const std::int64_t layer = dot == name.npos ? -1 : number_between(name.substr(0, dot + 1), "state.", ".");
+      if (layer >= 0) marks[in_.time].push_back(name);
+    }
     // transformers' RWKV-4 broadcasts the state over the batch where it is given a single frame: every stream then holds that of the first.
     const bool mixes_streams = lines_.made_by().starts_with("transformers.Rwkv") && in_.batch > 1;
     for (const auto& [t, fields] : marks) {
@@ -115,10 +121,13 @@ class StackCase {
       }
       std::vector<State> states;
       hidden_in_pieces({t}, false, &states);
-      for (const std::string& field : fields)
+      for (const std::string& mark : fields) {
+        const bool last = mark.starts_with("state.");
+        const std::string field = last ? "layer" + mark.substr(std::string_view("state.").size()) : mark;
         if (const auto ours = model_.state(field, {backbone_.layout(), states})) {
-          lines_.compare(fmt::format("state.t{}.{}", t, field), "run", *ours);
+          lines_.compare(last ? mark : fmt::format("state.t{}.{}", t, field), "run", *ours);
         }
+      }
     }
   }
 

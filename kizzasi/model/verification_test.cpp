@@ -122,6 +122,8 @@ TEST(Verification, TransformersEqualThePublishedModels) {
 }
 TEST(Verification, GriffinEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "griffin"), 3u); }
 
+TEST(Verification, XlstmEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "xlstm"), 4u); }
+
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";

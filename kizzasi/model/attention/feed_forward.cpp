@@ -11,9 +11,9 @@ namespace {
 using kernels::MatrixSpan;
 using kernels::MatrixView;
 
-enum class Form { kSwiGlu, kGeGlu, kGelu };
+enum class Form { kSwiGlu, kGeGlu, kExactGeGlu, kGelu };
 constexpr bool gated(Form form) { return form != Form::kGelu; }
-bool biased(const BackboneConfig& c, Form form) { return form != Form::kSwiGlu || c.proj_bias; }
+bool biased(const BackboneConfig& c, Form form) { return form == Form::kGeGlu || form == Form::kGelu || c.proj_bias; }
 
 std::size_t inner(const BackboneConfig& c, Form form) {
   if (c.d_ffn > 0) return static_cast<std::size_t>(c.d_ffn);
@@ -46,7 +46,7 @@ class FeedForward final : public Layer {
         if constexpr (kForm == Form::kSwiGlu) {
           kernels::mul_silu(up.row(r), gate.row(r), up.row(r));
         } else {
-          kernels::gelu_tanh(gate.row(r), gate.row(r));
+          (kForm == Form::kGeGlu ? kernels::gelu_tanh : kernels::gelu)(gate.row(r), gate.row(r));
           for (std::size_t c = 0; c < inner_; ++c) up.row(r)[c] *= gate.row(r)[c];
         }
       }
@@ -94,7 +94,7 @@ autograd::Var<T> forward(const BackboneConfig&, const WeightVars<T>& w, const st
   const Var<T> up = project("up_proj", x);
   if constexpr (!gated(kForm)) return project("down_proj", gelu_tanh(up));
   const Var<T> gate = project("gate_proj", x);
-  return project("down_proj", mul(up, kForm == Form::kSwiGlu ? silu(gate) : gelu_tanh(gate)));
+  return project("down_proj", mul(up, kForm == Form::kSwiGlu ? silu(gate) : kForm == Form::kGeGlu ? gelu_tanh(gate) : gelu(gate)));
 }
 
 template <Form kForm>
@@ -104,6 +104,7 @@ constexpr LayerKind kind_of() {
 
 }  // namespace
 
-const LayerKind kSwiGlu = kind_of<Form::kSwiGlu>(), kGeGlu = kind_of<Form::kGeGlu>(), kGelu = kind_of<Form::kGelu>();
+const LayerKind kSwiGlu = kind_of<Form::kSwiGlu>(), kGeGlu = kind_of<Form::kGeGlu>(), kExactGeGlu = kind_of<Form::kExactGeGlu>(),
+                kGelu = kind_of<Form::kGelu>();
 
 }  // namespace kizzasi

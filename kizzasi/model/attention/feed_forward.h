@@ -7,8 +7,8 @@ namespace kizzasi {
 
 // Inner width config.d_ffn (0: 4 d_model without a gate, 8/3 of it in whole 8s with one).
 // kSwiGlu: down_proj(silu(gate_proj x) * up_proj x) (Shazeer 2020), biases where proj_bias. kGeGlu: the same with the tanh form of GELU and
-// biases. kGelu: down_proj(gelu(up_proj x)) with biases, GELU in its tanh form.
-extern const LayerKind kSwiGlu, kGeGlu, kGelu;
+// biases; kExactGeGlu: with GELU itself, biases where proj_bias. kGelu: down_proj(gelu(up_proj x)) with biases, GELU in its tanh form.
+extern const LayerKind kSwiGlu, kGeGlu, kExactGeGlu, kGelu;
 // Mixtral's (Jiang et al. 2024): config.n_experts SwiGLUs "experts.0.w1|w2|w3" (gate, down, up), of which the experts_used that `gate`
 // rates highest are weighted by its softmax over those.
 extern const LayerKind kMixtureOfExperts;
