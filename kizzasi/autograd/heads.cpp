@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kizzasi/autograd/gradient_sink.h"
+#include "kizzasi/autograd/product.h"
 
 namespace kizzasi::autograd {
 
@@ -61,6 +62,31 @@ Var<T> head_contract(Var<T> q, Var<T> m, std::size_t width) {
   return y;
 }
 
+template <typename T>
+Var<T> headwise_linear(Var<T> x, Var<T> w) {
+  using kernels::BasicMatrix, kernels::Transpose;
+  const std::size_t heads = w.dims()[0], width = w.dims()[2], d = heads * width, rows = x.value().size() / d;
+  const auto head_of = [=](auto* all, std::size_t h) { return BasicMatrix(all + h * width, rows, width, d); };
+  const auto matrix_of = [=](auto* all, std::size_t h) { return BasicMatrix(all + h * width * width, width, width); };
+  const Var<T> y = x.tape->record(x.dims(), {x, w}, [=](Tape<T>& on, std::size_t id) {
+    std::vector<T> unwanted[2];
+    const std::span<T> gx = gradient_sink(on, x, unwanted[0]), gw = gradient_sink(on, w, unwanted[1]);
+    const T *g = on.grad(id).data(), *xv = on.value(x.id).data(), *wv = on.value(w.id).data();
+    for (std::size_t h = 0; h < heads; ++h) {
+      product(Transpose::kNo, head_of(g, h), Transpose::kNo, matrix_of(wv, h), head_of(gx.data(), h), true);
+      product(Transpose::kYes, head_of(g, h), Transpose::kNo, head_of(xv, h), matrix_of(gw.data(), h), true);
+    }
+  });
+  T* out = x.tape->mutable_value(y.id).data();
+  const T *xv = x.value().data(), *wv = w.value().data();
+  for (std::size_t h = 0; h < heads; ++h) {
+    product(Transpose::kNo, head_of(xv, h), Transpose::kYes, matrix_of(wv, h), head_of(out, h), false);
+  }
+  return y;
+}
+
+template Var<float> headwise_linear(Var<float>, Var<float>);
+template Var<double> headwise_linear(Var<double>, Var<double>);
 template Var<float> head_outer(Var<float>, Var<float>, std::size_t);
 template Var<double> head_outer(Var<double>, Var<double>, std::size_t);
 template Var<float> head_contract(Var<float>, Var<float>, std::size_t);

@@ -36,5 +36,24 @@ TEST(Heads, OuterAndContractionAreTheirSums) {
   }
 }
 
+TEST(Heads, MapsOfHeadsOntoThemselvesAreTheirSums) {
+  Rng rng(2);
+  for (const auto& [time, heads, width] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 1, 1}, {7, 3, 4}, {5, 2, 9}}) {
+    const std::vector<CheckedInput> inputs{normal_input("x", {2, time, heads * width}, rng), normal_input("w", {heads, width, width}, rng)};
+    const auto op = [](const auto& v) { return headwise_linear(v[0], v[1]); };
+    Tape<double> tape;
+    const auto y = evaluate(tape, inputs, op).value;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::size_t head = i / width % heads, row = i / width;
+      double sum = 0;
+      for (std::size_t k = 0; k < width; ++k) {
+        sum += inputs[1].values[(head * width + i % width) * width + k] * inputs[0].values[row * width + k];
+      }
+      EXPECT_NEAR(y[i], sum, 1e-13);
+    }
+    expect_differentiable(inputs, op);
+  }
+}
+
 }  // namespace
 }  // namespace kizzasi::autograd

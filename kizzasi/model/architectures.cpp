@@ -9,6 +9,7 @@
 #include "kizzasi/model/gated/lstm.h"
 #include "kizzasi/model/gated/mingru.h"
 #include "kizzasi/model/griffin/griffin.h"
+#include "kizzasi/model/hybrid/hybrid.h"
 #include "kizzasi/model/linear_attention/deltanet.h"
 #include "kizzasi/model/linear_attention/gla.h"
 #include "kizzasi/model/linear_attention/hgrn.h"
@@ -26,6 +27,7 @@
 #include "kizzasi/model/state_space/s4.h"
 #include "kizzasi/model/state_space/s5.h"
 #include "kizzasi/model/xlstm/mlstm.h"
+#include "kizzasi/model/xlstm/mlstm_block.h"
 #include "kizzasi/model/xlstm/slstm.h"
 
 namespace kizzasi {
@@ -76,10 +78,14 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack<kGriffin>("griffin", "gated linear recurrence, every third block local attention"),
     stack<kHawk>("hawk", "gated linear recurrence alone"),
     stack<kXlstm>("xlstm", "a matrix a head behind exponential gates (mLSTM)"),
+    stack<kMlstmStack>("mlstm", "xlstm's cell between projections up and down, its first form"),
     stack<kSlstmStack>("slstm", "a cell a channel behind exponential gates, with a recurrence in each head"),
     stack<kLlama>("llama", "attention over a window, rotary positions, gated feed-forward"),
     stack<kMixtral>("mixtral", "llama with a choice of feed-forward experts"),
     stack<kGpt2>("gpt2", "attention over a window, learned positions"),
+    stack<kJamba>("jamba", "mamba, attention in some blocks, a choice of feed-forward experts in others"),
+    stack<kBamba>("bamba", "mamba2 and attention"),
+    stack<kQwen3Next>("qwen3_next", "gated_deltanet and gated attention"),
     stack_of<kRetNetLayer>("retnet", "linear attention, heads of fixed memory from short to long"),
     stack_of<kGlaLayer>("gla", "linear attention, every key forgets as its gate says"),
     stack_of<kHgrnLayer>("hgrn", "one number a channel, gates whose memory grows with depth"),

@@ -71,6 +71,30 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.d_ffn = pick(1, 50);
     c.slstm_conv = rng.uniform() < 0.5;
   }
+  if (architecture == "mlstm") {
+    c.head_dim = pick(3, 8);
+    c.qkv_block = pick(1, 5);
+    c.d_inner = c.head_dim * c.qkv_block * pick(1, 3);
+  }
+  if (architecture == "jamba" || architecture == "bamba" || architecture == "qwen3_next") {
+    c.n_layers = pick(1, 5);
+    c.attention_head_dim = 4 * pick(1, 3);
+    c.rope_fraction = rng.uniform() < 0.5 ? 0.5 : 1;
+    c.n_kv_heads = pick(1, 2);
+    c.n_heads = c.n_kv_heads * pick(1, 2);
+    c.window = pick(1, 30);
+    c.d_ffn = pick(1, 50);
+    c.n_experts = pick(1, 4);
+    c.experts_used = pick(1, c.n_experts);
+    for (std::int64_t i = 0; i < c.n_layers; ++i) {
+      if (rng.uniform() < 0.3) c.attention_layers.push_back(static_cast<double>(i));
+      if (rng.uniform() < 0.3) c.expert_layers.push_back(static_cast<double>(i));
+    }
+    if (architecture == "bamba") c.n_groups = pick(1, 3);
+    if (architecture == "qwen3_next") c.n_key_heads = pick(0, 3);
+    c.head_dim = pick(3, 12);
+    c.d_inner = c.head_dim * c.n_groups * std::max<std::int64_t>(c.n_key_heads, 1) * pick(1, 3);
+  }
   if (architecture == "griffin" || architecture == "hawk") {
     c.head_dim = 4 * pick(1, 4);
     c.n_kv_heads = pick(1, 2);
@@ -303,7 +327,8 @@ TEST(Backbone, GradientsInDoubleAreCentralDifferences) {
     BackboneConfig config = random_config(rng, architecture.name);
     config.d_model = 4 + static_cast<std::int64_t>(rng.below(5));                         // the norm of one or two numbers is nearly a step
     if (!config.check("")) config.d_model = config.head_dim * (1 + 5 / config.head_dim);  // whole heads
-    config.dt_limit_low = 0, config.dt_limit_high = 1e308;                                // a clamp has corners
+    if (architecture.name.ends_with("deltanet") || architecture.name == "qwen3_next") config.d_state += 2;  // so are keys of unit length
+    config.dt_limit_low = 0, config.dt_limit_high = 1e308;                                                  // a clamp has corners
     const NamedTensors weights = random_weights(architecture, config, rng);
     const auto backbone = architecture.load(config, weights);
     ASSERT_TRUE(backbone) << backbone.error().text();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "kizzasi/model/architectures.h"
 
 namespace kizzasi {
@@ -38,7 +40,8 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"dt_limit_low", "Lower bound of the step sizes of Mamba-2.", 0, 1e308}, dt_limit_low);
   visit.field({"dt_limit_high", "Upper bound of the step sizes of Mamba-2; 1e308 means none.", 0, 1e308}, dt_limit_high);
   visit.field({"norm_eps", "Epsilon of the norms.", 0, 1}, norm_eps);
-  visit.field({"mixer_norm_eps", "Epsilon of FalconMamba's norms of dt, B and C.", 0, 1}, mixer_norm_eps);
+  visit.field({"mixer_norm_eps", "Epsilon of FalconMamba's norms of dt, B and C, and of what a read of mLSTM is divided by.", 0, 1},
+              mixer_norm_eps);
   visit.field({"head_norm_eps", "Epsilon of the norms of heads of RWKV-5 to 7.", 0, 1}, head_norm_eps);
   visit.field(
       {"d_ffn", "Inner width of the feed-forward half of a block, where there is one; 0 means as the architecture has it.", 0, 1 << 20},
@@ -47,13 +50,21 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"n_kv_heads", "Heads of keys and values, each read by as many heads of queries; 0 means n_heads.", 0, 65536}, n_kv_heads);
   visit.field({"window", "Frames that attention sees, the present one among them.", 1, 1 << 20}, window);
   visit.field({"rope_theta", "Base of the rotary positions of attention.", 1e-3, 1e12}, rope_theta);
-  visit.field({"n_experts", "Experts of Mixtral.", 1, 256}, n_experts);
+  visit.field({"attention_head_dim", "Channels of a head of attention; 0 means head_dim.", 0, 65536}, attention_head_dim);
+  visit.field({"rope_fraction", "Share of the channels of a head of attention that its position turns.", 0, 1}, rope_fraction);
+  visit.field(
+      {"attention_layers", "Blocks of a hybrid that have attention, from 0; none given means every fourth, of fewer the last.", 0, 1023},
+      attention_layers);
+  visit.field({"expert_layers", "Blocks of Jamba whose feed-forward half has experts, from 0; none given means every second.", 0, 1023},
+              expert_layers);
+  visit.field({"n_experts", "Experts of Mixtral and Jamba.", 1, 256}, n_experts);
   visit.field({"experts_used", "How many of them take part in a frame.", 1, 256}, experts_used);
   visit.field({"mix_rank", "Rank of the mixing of RWKV-6 that depends on the frame; 0 means by d_model.", 0, 65536}, mix_rank);
   visit.field({"decay_rank", "Rank of the decay of RWKV-6 and 7; 0 means by d_model.", 0, 65536}, decay_rank);
   visit.field({"rate_rank", "Rank of the learning rate of RWKV-7; 0 means by d_model.", 0, 65536}, rate_rank);
   visit.field({"gate_rank", "Rank of the gate of RWKV-7; 0 means by d_model.", 0, 65536}, gate_rank);
   visit.field({"value_rank", "Rank of what RWKV-7 takes of the first layer's values; 0 means by d_model.", 0, 65536}, value_rank);
+  visit.field({"qkv_block", "Channels of a block of the maps to q, k and v of mLSTM's first form.", 1, 4096}, qkv_block);
   visit.field({"slstm_conv", "A convolution before the gates of sLSTM that take in and keep."}, slstm_conv);
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
@@ -76,6 +87,14 @@ Result<void> BackboneConfig::check(std::string_view where) const {
   if (dt_limit_low > dt_limit_high) {
     return refuse(fmt::format("dt_limit_low {} is above dt_limit_high {}", dt_limit_low, dt_limit_high),
                   "the lower limit at most the upper");
+  }
+  for (const auto* layers : {&attention_layers, &expert_layers}) {
+    for (const double layer : *layers) {
+      if (layer == std::floor(layer) && layer < static_cast<double>(n_layers)) continue;
+      return refuse(
+          fmt::format("{} has {}, of {} blocks", layers == &attention_layers ? "attention_layers" : "expert_layers", layer, n_layers),
+          "numbers of blocks, from 0");
+    }
   }
   const auto known = find_architecture(architecture);
   if (!known) return fail(known.error());

@@ -28,15 +28,20 @@ struct BackboneConfig {
   double dt_limit_low = 0;             // Mamba-2's time_step_limit
   double dt_limit_high = 1e308;        // no limit
   double norm_eps = 1e-5;
-  double mixer_norm_eps = 1e-6;                  // FalconMamba: norms of dt, B and C
+  double mixer_norm_eps = 1e-6;                  // FalconMamba: norms of dt, B and C; mLSTM: reads
   double head_norm_eps = 64e-5;                  // RWKV-5 to 7: norms of the heads
   std::int64_t n_heads = 0, n_kv_heads = 0;      // attention; 0: d_model / head_dim, and as many
   std::int64_t window = 512;                     // frames that attention sees, the present one among them
   double rope_theta = 10000;                     // base of the rotary positions
   std::int64_t n_experts = 4, experts_used = 2;  // Mixtral
   std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
-  std::int64_t d_ffn = 0;  // inner width of the feed-forward half of a block; 0: as the architecture has it
-  bool slstm_conv = true;  // sLSTM: a convolution before the gates that take in and keep
+  std::vector<double> attention_layers;  // hybrids: which blocks attend; empty: every fourth, of fewer the last
+  std::vector<double> expert_layers;     // Jamba: which blocks have experts; empty: every second
+  std::int64_t attention_head_dim = 0;   // channels of a head of attention; 0: head_dim
+  double rope_fraction = 1;              // share of such a head that its position turns
+  std::int64_t qkv_block = 4;            // the first mLSTM: channels of a block of its maps to q, k and v
+  std::int64_t d_ffn = 0;                // inner width of the feed-forward half of a block; 0: as the architecture has it
+  bool slstm_conv = true;                // sLSTM: a convolution before the gates that take in and keep
   bool proj_bias = false, conv_bias = true;
   std::string s4d_init = "lin";             // S4D: lin, inv, legs, real
   std::string discretization = "zoh";       // S4D, S5: zoh, bilinear

@@ -1,5 +1,6 @@
 #include "kizzasi/model/mamba.h"
 
+#include <array>
 #include <cmath>
 
 #include "kizzasi/autograd/ops.h"
@@ -18,7 +19,8 @@ namespace {
 using kernels::MatrixSpan;
 using kernels::MatrixView;
 
-enum class MixerNorms { kNone, kRms };  // of dt, B and C
+enum class MixerNorms { kNone, kRms, kGained };  // of dt, B and C
+constexpr const char* kGains[] = {"dt_layernorm.weight", "b_layernorm.weight", "c_layernorm.weight"};
 
 struct Sizes {
   explicit Sizes(const BackboneConfig& c)
@@ -49,7 +51,9 @@ class Mamba final : public Layer {
         a_(minus_exp(transposed(w.at("A_log").values, s_.inner, s_.states))),
         skip_(w.at("D").values),
         conv_at_(layout.add(name + ".conv", FieldType::kF32, {s_.taps, s_.inner}, true)),
-        ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {s_.states, s_.inner}, true)) {}
+        ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {s_.states, s_.inner}, true)) {
+    for (std::size_t i = 0; i < 3 && norms == MixerNorms::kGained; ++i) gains_[i] = w.at(kGains[i]).values;
+  }
 
   std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (3 * s_.inner + s_.selected()); }
 
@@ -67,9 +71,10 @@ class Mamba final : public Layer {
     kernels::linear(select_, x, {}, selected);
     const MatrixSpan dt = selected.columns(0, s_.rank), b = selected.columns(s_.rank, s_.states),
                      c = selected.columns(s_.rank + s_.states, s_.states);
-    if (norms_ == MixerNorms::kRms) {
-      for (const MatrixSpan& part : {dt, b, c}) {
-        for (std::size_t r = 0; r < in.rows; ++r) kernels::rms_norm(part.row(r), {}, mixer_epsilon_, part.row(r));
+    if (norms_ != MixerNorms::kNone) {
+      const std::array<MatrixSpan, 3> parts{dt, b, c};
+      for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t r = 0; r < in.rows; ++r) kernels::rms_norm(parts[i].row(r), gains_[i], mixer_epsilon_, parts[i].row(r));
       }
     }
     kernels::linear(step_, dt, step_bias_, delta);
@@ -99,11 +104,13 @@ class Mamba final : public Layer {
   std::vector<float> conv_bias_;
   std::vector<float> a_;  // (states, inner)
   std::vector<float> skip_;
+  std::array<std::vector<float>, 3> gains_;  // of the norms of dt, B and C; empty: ones
   std::size_t conv_at_, ssm_at_;
 };
 
 Result<void> check(const BackboneConfig&, std::string_view) { return {}; }  // any sizes go together
 
+template <MixerNorms kNorms>
 std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   const Sizes s(c);
   std::map<std::string, Shape> shapes{{"in_proj.weight", {2 * s.inner, s.d}},
@@ -114,6 +121,7 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
                                       {"A_log", {s.inner, s.states}},
                                       {"D", {s.inner}},
                                       {"out_proj.weight", {s.d, s.inner}}};
+  if (kNorms == MixerNorms::kGained) shapes[kGains[0]] = {s.rank}, shapes[kGains[1]] = shapes[kGains[2]] = {s.states};
   if (c.conv_bias) shapes["conv1d.bias"] = {s.inner};
   if (c.proj_bias) shapes["in_proj.bias"] = {2 * s.inner}, shapes["out_proj.bias"] = {s.d};
   return shapes;
@@ -131,7 +139,7 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
   if (name == "A_log") {  // S4D-Real: A = -(n + 1)
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(std::log(static_cast<double>(i % s.states + 1)));
   }
-  if (name == "D") std::fill(out.begin(), out.end(), 1.0f);
+  if (name == "D" || name.ends_with("layernorm.weight")) std::fill(out.begin(), out.end(), 1.0f);
 }
 
 template <MixerNorms kNorms>
@@ -144,17 +152,19 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
   using namespace autograd;
   const Sizes s(config);
   const auto weight = [&](const char* name) { return w.has(prefix + name) ? w.at(prefix + name) : Var<T>{}; };
-  const auto normed = [&](Var<T> v) {
-    return kNorms == MixerNorms::kRms ? rms_norm(v, Var<T>{}, static_cast<T>(config.mixer_norm_eps)) : v;
+  const auto normed = [&](Var<T> v, std::size_t i) {
+    if constexpr (kNorms == MixerNorms::kNone) return v;
+    const Var<T> gain = kNorms == MixerNorms::kGained ? weight(kGains[i]) : Var<T>{};
+    return rms_norm(v, gain, static_cast<T>(config.mixer_norm_eps));
   };
 
   const Var<T> projected = linear(u, weight("in_proj.weight"), weight("in_proj.bias"));
   const Var<T> x = silu(conv1d(slice(projected, 2, 0, s.inner), weight("conv1d.weight"), weight("conv1d.bias")));
   const Var<T> z = slice(projected, 2, s.inner, 2 * s.inner);
   const Var<T> selected = linear(x, weight("x_proj.weight"));
-  const Var<T> dt = normed(slice(selected, 2, 0, s.rank));
-  const Var<T> b = normed(slice(selected, 2, s.rank, s.rank + s.states));
-  const Var<T> c = normed(slice(selected, 2, s.rank + s.states, s.selected()));
+  const Var<T> dt = normed(slice(selected, 2, 0, s.rank), 0);
+  const Var<T> b = normed(slice(selected, 2, s.rank, s.rank + s.states), 1);
+  const Var<T> c = normed(slice(selected, 2, s.rank + s.states, s.selected()), 2);
   const Var<T> delta = softplus(linear(dt, weight("dt_proj.weight"), weight("dt_proj.bias")));
   const Var<T> y = selective_scan(x, delta, scale(exp(weight("A_log")), T{-1}), b, c, weight("D"));
   return linear(mul(y, silu(z)), weight("out_proj.weight"), weight("out_proj.bias"));
@@ -162,12 +172,13 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
 
 template <MixerNorms kNorms>
 constexpr LayerKind kind() {
-  return {check, shapes, draw, make<kNorms>, forward<float, kNorms>, forward<double, kNorms>};
+  return {check, shapes<kNorms>, draw, make<kNorms>, forward<float, kNorms>, forward<double, kNorms>};
 }
 
 }  // namespace
 
 const LayerKind kMambaLayer = kind<MixerNorms::kNone>();
 const LayerKind kFalconMambaLayer = kind<MixerNorms::kRms>();
+const LayerKind kJambaMambaLayer = kind<MixerNorms::kGained>();
 
 }  // namespace kizzasi

@@ -8,6 +8,7 @@
 
 #include "kizzasi/model/attention/published.h"
 #include "kizzasi/model/griffin/published.h"
+#include "kizzasi/model/hybrid/published.h"
 #include "kizzasi/model/published_mamba.h"
 #include "kizzasi/model/rwkv/published.h"
 #include "kizzasi/model/xlstm/published.h"
@@ -21,6 +22,9 @@ constexpr std::array kFormats = std::to_array<ModelFormat>({
     {"llama, mistral, mixtral", is_published_llama, published_llama},
     {"griffin (RecurrentGemma)", is_published_griffin, published_griffin},
     {"xlstm", is_published_xlstm, published_xlstm},
+    {"jamba", is_published_jamba, published_jamba},
+    {"bamba", is_published_bamba, published_bamba},
+    {"qwen3_next", is_published_qwen3_next, published_qwen3_next},
     {"gpt2", is_published_gpt2, published_gpt2},
 });
 

@@ -25,6 +25,7 @@ constexpr std::array kFormats = std::to_array<LayerFormat>({
     {"minlstm", is_published_minlstm, published_minlstm},
     {"lstm", is_published_lstm, published_lstm},
     {"gru", is_published_gru, published_gru},
+    {"mlstm", is_published_mlstm, published_mlstm},
     {"slstm", is_published_slstm, published_slstm},
     {"rg_lru", is_published_rglru, published_rglru},
     {"lru", is_published_lru, published_lru},

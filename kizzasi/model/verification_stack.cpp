@@ -106,10 +106,10 @@ class StackCase {
       const std::int64_t t = number_between(name.substr(0, dot + 1), "state.t", ".");
       if (t >= 0 && t <= static_cast<std::int64_t>(in_.time)) marks[static_cast<std::size_t>(t)].push_back(name.substr(dot + 1));
     }
-    // state.{i}.{field}: of layer i after the last frame.
+    // state.{i}.{field}, or state.{i} where there is but one: of layer i after the last frame.
     for (const auto& [name, tensor] : lines_.io().tensors) {
       const std::size_t dot = name.find('.', std::string_view("state.").size());
-      const std::int64_t layer = dot == name.npos ? -1 : number_between(name.substr(0, dot + 1), "state.", ".");
+      const std::int64_t layer = number_between(name.substr(0, dot), "state.", "");
       if (layer >= 0) marks[in_.time].push_back(name);
     }
     // transformers' RWKV-4 broadcasts the state over the batch where it is given a single frame: every stream then holds that of the first.

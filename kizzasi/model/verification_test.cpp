@@ -36,7 +36,7 @@ SafetensorsFile must_read(const fs::path& path) {
 }
 
 // The unit of a Griffin block by itself, ids beside their given embeddings, and a block told to forget in the middle but for its
-// convolution.
+// convolution: see griffin_test.cpp.
 bool inside_griffin(const std::string& name) { return name.starts_with("rg_lru.") || name == "input_ids" || name == "output_reset_at_11"; }
 
 // One case: its checkpoint and configuration, beside the reference tensors and their tolerances.
@@ -50,7 +50,7 @@ void expect_equal(const fs::path& checkpoint, const fs::path& io, const Json& co
   }
   for (const std::string& name : report->not_compared) {
     // Kept as a warning, no target; the C of S4 from before it was stored in another form, in f32: see S4sCIsUnfolded; and what is inside
-    // of a mixture of experts.
+    // of a mixture of experts: see mixture_test.cpp.
     EXPECT_TRUE(name.ends_with("_wrong") || name == "C_before_setup" || name.starts_with("moe") || inside_griffin(name)) << name;
   }
   EXPECT_GE(report->tensors.size(), 10u);
@@ -122,14 +122,18 @@ TEST(Verification, TransformersEqualThePublishedModels) {
 }
 TEST(Verification, GriffinEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "griffin"), 3u); }
 
-TEST(Verification, XlstmEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "xlstm"), 4u); }
+TEST(Verification, XlstmEqualsThePublishedModelAndBlocks) { EXPECT_EQ(expect_all_equal(golden() / "xlstm"), 5u); }
+TEST(Verification, HybridsEqualThePublishedModels) {
+  for (const char* each : {"jamba", "bamba", "gated_deltanet"}) EXPECT_EQ(expect_all_equal(golden() / each), 1u);
+}
 
 TEST(Verification, TheFullerSetWhereItIs) {
   const char* folder = std::getenv("KIZZASI_ORACLES");
   if (folder == nullptr) GTEST_SKIP() << "KIZZASI_ORACLES names no folder";
   for (const char* each : {"lru", "s5", "s4", "dss", "h3"}) expect_all_equal(fs::path(folder) / "backbones" / each);
-  for (const char* each : {"s4d", "mingru", "minlstm", "gru", "lstm", "retnet", "mamba1", "falcon_mamba", "mamba2", "rwkv4", "rwkv5_0",
-                           "rwkv5_1", "rwkv5_2", "rwkv6", "rwkv7", "llama", "mistral", "mixtral", "gpt2"})
+  for (const char* each : {"s4d",     "mingru",  "minlstm", "gru",     "lstm",    "retnet", "mamba1", "falcon_mamba",
+                           "mamba2",  "rwkv4",   "rwkv5_0", "rwkv5_1", "rwkv5_2", "rwkv6",  "rwkv7",  "llama",
+                           "mistral", "mixtral", "gpt2",    "griffin", "xlstm",   "jamba",  "bamba",  "gated_deltanet"})
     expect_all_equal(fs::path(folder) / "backbones" / each);
 }
 

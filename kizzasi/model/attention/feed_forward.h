@@ -10,7 +10,8 @@ namespace kizzasi {
 // biases; kExactGeGlu: with GELU itself, biases where proj_bias. kGelu: down_proj(gelu(up_proj x)) with biases, GELU in its tanh form.
 extern const LayerKind kSwiGlu, kGeGlu, kExactGeGlu, kGelu;
 // Mixtral's (Jiang et al. 2024): config.n_experts SwiGLUs "experts.0.w1|w2|w3" (gate, down, up), of which the experts_used that `gate`
-// rates highest are weighted by its softmax over those.
-extern const LayerKind kMixtureOfExperts;
+// rates highest are weighted by its softmax over those. kJambaExperts: weighted by its softmax over all; names `router`,
+// "experts.0.gate_proj|down_proj|up_proj".
+extern const LayerKind kMixtureOfExperts, kJambaExperts;
 
 }  // namespace kizzasi

@@ -25,7 +25,7 @@ struct Sizes {
         used(static_cast<std::size_t>(c.experts_used)) {}
 };
 
-std::string weight_name(std::size_t expert, const char* name) { return fmt::format("experts.{}.{}.weight", expert, name); }
+std::string weight_name(std::size_t expert, std::string_view name) { return fmt::format("experts.{}.{}.weight", expert, name); }
 
 // The numbers of the `count` largest scores, the largest first; of equal ones the earlier. order: scratch.
 template <typename T>
@@ -35,13 +35,28 @@ void highest(std::span<const T> scores, std::size_t count, std::span<std::uint32
                     [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
 }
 
+// Of the chosen experts' shares of the softmax over all: divided by their sum (Mixtral), or as they are (Jamba). Each has names of its own.
+enum class Form { kSumsToOne, kAsRated };
+struct Names {
+  std::string_view router, gate, down, up;
+};
+template <Form kForm>
+constexpr Names kNames = kForm == Form::kSumsToOne ? Names{"gate", "w1", "w2", "w3"} : Names{"router", "gate_proj", "down_proj", "up_proj"};
+
 constexpr std::size_t kMostExperts = 256;
 
+template <Form kForm>
+std::string router_name() {
+  return std::string(kNames<kForm>.router) + ".weight";
+}
+
+template <Form kForm>
 class Mixture final : public Layer {
  public:
-  Mixture(const BackboneConfig& c, const LayerWeights& w) : s_(c), router_(pack(w.at("gate.weight"))) {
+  Mixture(const BackboneConfig& c, const LayerWeights& w) : s_(c), router_(pack(w.at(router_name<kForm>()))) {
     for (std::size_t e = 0; e < s_.experts; ++e) {
-      experts_.push_back({pack(w.at(weight_name(e, "w1"))), pack(w.at(weight_name(e, "w2"))), pack(w.at(weight_name(e, "w3")))});
+      const auto packed = [&](std::string_view name) { return pack(w.at(weight_name(e, name))); };
+      experts_.push_back({packed(kNames<kForm>.gate), packed(kNames<kForm>.down), packed(kNames<kForm>.up)});
     }
   }
   std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (s_.experts + s_.d) + 2 * s_.inner + s_.d; }
@@ -55,8 +70,9 @@ class Mixture final : public Layer {
     std::array<float, kMostExperts> shares{};
     for (std::size_t r = 0; r < in.rows; ++r) {
       highest<float>(scores.row(r), s_.used, std::span(order).first(s_.experts));
+      if (kForm == Form::kAsRated) kernels::softmax(scores.row(r), scores.row(r));
       for (std::size_t i = 0; i < s_.used; ++i) shares[i] = scores.row(r)[order[i]];
-      kernels::softmax(std::span(shares).first(s_.used), std::span(shares).first(s_.used));
+      if (kForm == Form::kSumsToOne) kernels::softmax(std::span(shares).first(s_.used), std::span(shares).first(s_.used));
       std::fill(sums.row(r).begin(), sums.row(r).end(), 0.0f);
       for (std::size_t i = 0; i < s_.used; ++i) {
         const Expert& expert = experts_[order[i]];
@@ -85,11 +101,14 @@ Result<void> check(const BackboneConfig& c, std::string_view where) {
                "experts_used at most n_experts", ""});
 }
 
+template <Form kForm>
 std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   const Sizes s(c);
-  std::map<std::string, Shape> all{{"gate.weight", {s.experts, s.d}}};
+  const Names& names = kNames<kForm>;
+  std::map<std::string, Shape> all{{router_name<kForm>(), {s.experts, s.d}}};
   for (std::size_t e = 0; e < s.experts; ++e) {
-    all.insert({{weight_name(e, "w1"), {s.inner, s.d}}, {weight_name(e, "w2"), {s.d, s.inner}}, {weight_name(e, "w3"), {s.inner, s.d}}});
+    all.emplace(weight_name(e, names.down), Shape{s.d, s.inner});
+    for (const std::string_view each : {names.gate, names.up}) all.emplace(weight_name(e, each), Shape{s.inner, s.d});
   }
   return all;
 }
@@ -98,17 +117,18 @@ void draw(const BackboneConfig&, std::int64_t, const std::string&, Tensor& tenso
   draw_linear(tensor.values, tensor.shape[1], rng);
 }
 
+template <Form kForm>
 std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string&, StateLayout&) {
-  return std::make_unique<Mixture>(c, w);
+  return std::make_unique<Mixture<kForm>>(c, w);
 }
 
 // Every expert sees every row; those that were not chosen have the weight zero.
-template <typename T>
+template <typename T, Form kForm>
 autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, const std::string& prefix, autograd::Var<T> x) {
   using namespace autograd;
   const Sizes s(config);
   const std::size_t batch = x.dims()[0], time = x.dims()[1];
-  const Var<T> scores = linear(x, w.at(prefix + "gate.weight"));
+  const Var<T> scores = linear(x, w.at(prefix + router_name<kForm>()));
   std::vector<T> chosen(scores.value().size());
   std::vector<std::uint32_t> order(s.experts);
   for (std::size_t row = 0; row < batch * time; ++row) {
@@ -116,19 +136,26 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
     for (std::size_t i = 0; i < s.used; ++i) chosen[row * s.experts + order[i]] = T{1};
   }
   const Var<T> kept = mul(softmax(scores), x.tape->constant(scores.dims(), std::span<const T>(chosen)));
-  const Var<T> shares = div(permute(kept, {2, 0, 1}), sum_last(kept));  // (experts, batch, time)
+  Var<T> shares = permute(kept, {2, 0, 1});  // (experts, batch, time)
+  if (kForm == Form::kSumsToOne) shares = div(shares, sum_last(kept));
   Var<T> sum;
   for (std::size_t e = 0; e < s.experts; ++e) {
-    const auto project = [&](const char* name, Var<T> rows) { return linear(rows, w.at(prefix + weight_name(e, name))); };
-    const Var<T> y = project("w2", mul(project("w3", x), silu(project("w1", x))));
+    const auto project = [&](std::string_view name, Var<T> rows) { return linear(rows, w.at(prefix + weight_name(e, name))); };
+    const Names& names = kNames<kForm>;
+    const Var<T> y = project(names.down, mul(project(names.up, x), silu(project(names.gate, x))));
     const Var<T> weighted = mul(permute(y, {2, 0, 1}), reshape(slice(shares, 0, e, e + 1), {batch, time}));
     sum = sum.tape == nullptr ? weighted : add(sum, weighted);
   }
   return permute(sum, {1, 2, 0});
 }
 
+template <Form kForm>
+constexpr LayerKind kind_of() {
+  return {check, shapes<kForm>, draw, make<kForm>, forward<float, kForm>, forward<double, kForm>};
+}
+
 }  // namespace
 
-const LayerKind kMixtureOfExperts{check, shapes, draw, make, forward<float>, forward<double>};
+const LayerKind kMixtureOfExperts = kind_of<Form::kSumsToOne>(), kJambaExperts = kind_of<Form::kAsRated>();
 
 }  // namespace kizzasi

@@ -5,16 +5,12 @@
 #include <array>
 #include <cmath>
 
-#include "kizzasi/autograd/matrix_state.h"
 #include "kizzasi/autograd/ops.h"
-#include "kizzasi/autograd/wkv.h"
-#include "kizzasi/autograd/xlstm.h"
 #include "kizzasi/kernels/activations.h"
-#include "kizzasi/kernels/linear_attention.h"
-#include "kizzasi/kernels/norms.h"
 #include "kizzasi/model/attention/feed_forward.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/xlstm/mlstm_cell.h"
 
 namespace kizzasi {
 namespace {
@@ -34,7 +30,6 @@ struct Sizes {
   double key_scale() const { return 1 / std::sqrt(static_cast<double>(keys)); }
 };
 
-// Beside its values each head keeps a column of ones: what is read from that column is the sum that the read is divided by.
 class Mlstm final : public Layer {
  public:
   Mlstm(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
@@ -48,47 +43,33 @@ class Mlstm final : public Layer {
         out_(pack(w.at("out_proj.weight"))),
         i_bias_(w.at("igate_preact.bias").values),
         f_bias_(w.at("fgate_preact.bias").values),
-        gain_(w.at("multihead_norm.weight").values),
-        zeros_(s_.values),
-        epsilon_(static_cast<float>(c.mixer_norm_eps)),
-        cell_at_(layout.add(name + ".C", FieldType::kF32, {s_.heads, s_.keys, s_.values + 1}, true)),
-        m_at_(layout.add(name + ".m", FieldType::kF32, {s_.heads})) {}
+        cell_({s_.heads, s_.keys, s_.values, static_cast<float>(c.mixer_norm_eps), static_cast<float>(c.norm_eps)},
+              w.at("multihead_norm.weight").values, name, layout) {}
 
   std::size_t scratch_floats(std::size_t rows) const noexcept override {
-    return rows * (2 * s_.heads * s_.keys + s_.heads * (s_.values + 1) + 2 * s_.d + 3 * s_.heads) + s_.heads;
+    return rows * (2 * s_.heads * s_.keys + 2 * s_.d + 2 * s_.heads) + cell_.scratch_floats(rows);
   }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const auto rows_of = [&](std::size_t cols) { return take.rows(in.rows, cols); };
-    const MatrixSpan q = rows_of(s_.heads * s_.keys), k = rows_of(s_.heads * s_.keys), wide = rows_of(s_.heads * (s_.values + 1));
-    const MatrixSpan v = rows_of(s_.d), gate = rows_of(s_.d), enter = rows_of(s_.heads), keep = rows_of(s_.heads), most = rows_of(s_.heads);
-    const std::span<float> one = take.floats(s_.heads);
+    const MatrixSpan q = rows_of(s_.heads * s_.keys), k = rows_of(s_.heads * s_.keys), v = rows_of(s_.d), gate = rows_of(s_.d);
+    const MatrixSpan enter = rows_of(s_.heads), keep = rows_of(s_.heads);
     kernels::linear(q_, in, {}, q);
     kernels::linear(k_, in, {}, k);
     kernels::linear(v_, in, {}, v);
     kernels::linear(o_, in, {}, gate);
     kernels::linear(i_, in, i_bias_, enter);
     kernels::linear(f_, in, f_bias_, keep);
-    const std::size_t rows = in.rows / lanes.size();
+    const auto scale = static_cast<float>(s_.key_scale());
     for (std::size_t r = 0; r < in.rows; ++r) {
-      gates(state_floats(lanes[r / rows].state, m_at_, s_.heads), enter.row(r), keep.row(r), most.row(r), one);
-      spread(v.row(r), wide.row(r));
-      const auto scale = static_cast<float>(s_.key_scale());
-      for (std::size_t c = 0; c < q.cols; ++c) {
-        q.row(r)[c] *= scale;
-        k.row(r)[c] *= enter.row(r)[c / s_.keys];
-      }
+      cap(enter.row(r));
+      cap(keep.row(r));
+      for (std::size_t c = 0; c < q.cols; ++c) q.row(r)[c] *= scale;
     }
-    const kernels::LinearAttention attention{s_.heads, s_.keys, s_.values + 1, {}};
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      const auto of = [&](MatrixSpan m) { return lane_rows(m, lanes.size(), i); };
-      kernels::linear_attention(attention, of(q), of(k), of(wide), of(keep), state_floats(lanes[i].state, cell_at_, attention.state_size()),
-                                of(wide));
-    }
+    cell_.advance(lanes, q, k, v, enter, keep, v, take.rest());
     for (std::size_t r = 0; r < in.rows; ++r) {
       kernels::sigmoid(gate.row(r), gate.row(r));
-      read(wide.row(r), most.row(r), v.row(r));
       for (std::size_t c = 0; c < s_.d; ++c) v.row(r)[c] *= gate.row(r)[c];
     }
     kernels::linear(out_, v, {}, out);
@@ -101,47 +82,10 @@ class Mlstm final : public Layer {
     for (float& each : raw) each *= static_cast<float>(kGateCap);
   }
 
-  // Raw gates become what enters and what stays, under the running exponent m; most: e^-m, the least that a read is divided by.
-  void gates(std::span<float> m, std::span<float> enter, std::span<float> keep, std::span<float> most,
-             std::span<float> scratch) const noexcept {
-    cap(enter);
-    cap(keep);
-    for (std::size_t h = 0; h < s_.heads; ++h) scratch[h] = -keep[h];
-    kernels::softplus(scratch, scratch);  // -log sigmoid
-    for (std::size_t h = 0; h < s_.heads; ++h) {
-      const float stays = m[h] - scratch[h], next = std::max(stays, enter[h]);
-      keep[h] = stays - next;
-      enter[h] -= next;
-      most[h] = -next;
-      m[h] = next;
-    }
-    kernels::exp(keep, keep);
-    kernels::exp(enter, enter);
-    kernels::exp(most, most);
-  }
-
-  void spread(std::span<const float> v, std::span<float> wide) const noexcept {
-    for (std::size_t h = 0; h < s_.heads; ++h) {
-      std::copy_n(v.data() + h * s_.values, s_.values, wide.data() + h * (s_.values + 1));
-      wide[h * (s_.values + 1) + s_.values] = 1;
-    }
-  }
-
-  void read(std::span<const float> wide, std::span<const float> least, std::span<float> y) const noexcept {
-    for (std::size_t h = 0; h < s_.heads; ++h) {
-      const float* from = wide.data() + h * (s_.values + 1);
-      const std::span<float> head = y.subspan(h * s_.values, s_.values);
-      const float by = std::max(std::abs(from[s_.values]), least[h]) + epsilon_;
-      for (std::size_t c = 0; c < s_.values; ++c) head[c] = from[c] / by;
-      kernels::layer_norm(head, std::span(gain_).subspan(h * s_.values, s_.values), zeros_, epsilon_, head);
-    }
-  }
-
   Sizes s_;
   kernels::PackedWeight q_, k_, v_, o_, i_, f_, out_;
-  std::vector<float> i_bias_, f_bias_, gain_, zeros_;
-  float epsilon_;
-  std::size_t cell_at_, m_at_;
+  std::vector<float> i_bias_, f_bias_;
+  MlstmCell cell_;
 };
 
 Result<void> check(const BackboneConfig& c, std::string_view where) {
@@ -188,20 +132,10 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
     const Var<T> raw = linear(x, weight(matrix), weight(bias));
     return scale(tanh(scale(raw, static_cast<T>(1 / kGateCap))), static_cast<T>(kGateCap));
   };
-  const Var<T> enter = gate("igate_preact.weight", "igate_preact.bias"), raw = gate("fgate_preact.weight", "fgate_preact.bias");
-  const Var<T> decay = scale(softplus(scale(raw, T{-1})), T{-1});  // log sigmoid
-  const Var<T> m = log_max_scan(decay, enter);
-  const Var<T> keep = exp(sub(add(decay, shifted(m)), m)), share = exp(sub(enter, m));
-  const Var<T> q = scale(heads("q.weight", s.keys), static_cast<T>(s.key_scale())), k = scale_rows(heads("k.weight", s.keys), share);
-  const std::vector<T> ones(batch * time * s.heads, T{1});
-  const std::array<Var<T>, 2> both{heads("v.weight", s.values), x.tape->constant({batch, time, s.heads, 1}, std::span<const T>(ones))};
-  const Var<T> wide = linear_attention(q, k, concat(std::span<const Var<T>>(both), 3), keep);
-  const Var<T> least = exp(scale(m, T{-1}));
-  const Var<T> size = abs(reshape(slice(wide, 3, s.values, s.values + 1), {batch, time, s.heads}));
-  const Var<T> by = add_scalar(add(relu(sub(size, least)), least), static_cast<T>(config.mixer_norm_eps));
-  const Var<T> inverse = div(x.tape->constant({batch, time, s.heads}, std::span<const T>(ones)), by);
-  const Var<T> h = scale_rows(slice(wide, 3, 0, s.values), inverse);
-  const Var<T> normed = reshape(layer_norm(h, Var<T>{}, Var<T>{}, static_cast<T>(config.mixer_norm_eps)), {batch, time, s.d});
+  const Var<T> q = scale(heads("q.weight", s.keys), static_cast<T>(s.key_scale()));
+  const Var<T> normed =
+      mlstm_cell(q, heads("k.weight", s.keys), heads("v.weight", s.values), gate("igate_preact.weight", "igate_preact.bias"),
+                 gate("fgate_preact.weight", "fgate_preact.bias"), static_cast<T>(config.mixer_norm_eps), static_cast<T>(config.norm_eps));
   const Var<T> y = mul(mul(normed, weight("multihead_norm.weight")), sigmoid(linear(x, weight("ogate_preact.weight"))));
   return linear(y, weight("out_proj.weight"));
 }

@@ -6,7 +6,7 @@
 namespace kizzasi {
 
 // Names as published: q, k, v, ogate_preact, igate_preact, fgate_preact (with biases), multihead_norm, out_proj. Heads: config.n_heads (0:
-// d_model / head_dim), each with config.d_state keys. mixer_norm_eps: added to the norm of the read and used in the norm of the heads.
+// d_model / head_dim), each with config.d_state keys. mixer_norm_eps: added to what a read is divided by.
 extern const LayerKind kMlstm;
 extern const StackForm kXlstm;
 

@@ -6,19 +6,11 @@
 #include "kizzasi/model/attention/feed_forward.h"
 #include "kizzasi/model/state_space/published_block.h"
 #include "kizzasi/model/xlstm/mlstm.h"
+#include "kizzasi/model/xlstm/mlstm_block.h"
 #include "kizzasi/model/xlstm/slstm.h"
 
 namespace kizzasi {
 namespace {
-
-tl::unexpected<Error> refused(std::string what, std::string_view where, std::string expected = "") {
-  return fail({Fault::kBadInput, std::move(what), std::string(where), std::move(expected), ""});
-}
-
-std::int64_t size_of(const NamedTensors& tensors, const std::string& name, std::size_t axis) {
-  const auto found = tensors.find(name);
-  return found == tensors.end() || axis >= found->second.shape.size() ? 0 : static_cast<std::int64_t>(found->second.shape[axis]);
-}
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   if (const std::size_t at = text.find(from); at != text.npos) text.replace(at, from.size(), to);
@@ -47,9 +39,6 @@ std::string stack_name(const std::string& published) {
   return name;
 }
 
-constexpr const LayerKind& kSlstmBlock = published_block::kBlock<kSlstm, published_block::Norm::kLayer>;
-constexpr const LayerKind& kFeedForwardBlock = published_block::kBlock<kExactGeGlu, published_block::Norm::kLayer>;
-
 // One block after the other, tensors "cell.*" and "ffn.*".
 class Pair final : public Layer {
  public:
@@ -67,32 +56,105 @@ class Pair final : public Layer {
   std::unique_ptr<Layer> first_, second_;
 };
 
+template <const LayerKind& kKind>
+inline constexpr const LayerKind& kInBlock = published_block::kBlock<kKind, published_block::Norm::kLayer>;
+constexpr const LayerKind& kFeedForwardBlock = kInBlock<kExactGeGlu>;
+
+template <const LayerKind& kCell>
 std::map<std::string, Shape> pair_shapes(const BackboneConfig& c) {
   std::map<std::string, Shape> all;
-  for (const auto& [name, shape] : kSlstmBlock.shapes(c)) all.emplace("cell." + name, shape);
+  for (const auto& [name, shape] : kInBlock<kCell>.shapes(c)) all.emplace("cell." + name, shape);
   for (const auto& [name, shape] : kFeedForwardBlock.shapes(c)) all.emplace("ffn." + name, shape);
   return all;
 }
 
-template <typename T>
+template <typename T, const LayerKind& kCell>
 autograd::Var<T> pair_forward(const BackboneConfig& c, const WeightVars<T>& w, const std::string& prefix, autograd::Var<T> x) {
   if constexpr (sizeof(T) == sizeof(double)) {
-    return kFeedForwardBlock.forward64(c, w, prefix + "ffn.", kSlstmBlock.forward64(c, w, prefix + "cell.", x));
+    return kFeedForwardBlock.forward64(c, w, prefix + "ffn.", kInBlock<kCell>.forward64(c, w, prefix + "cell.", x));
   } else {
-    return kFeedForwardBlock.forward(c, w, prefix + "ffn.", kSlstmBlock.forward(c, w, prefix + "cell.", x));
+    return kFeedForwardBlock.forward(c, w, prefix + "ffn.", kInBlock<kCell>.forward(c, w, prefix + "cell.", x));
   }
 }
 
-const LayerKind kSlstmPair{
-    [](const BackboneConfig& c, std::string_view where) { return kSlstm.check(c, where); },
-    pair_shapes,
+template <const LayerKind& kCell>
+const LayerKind kPair{
+    [](const BackboneConfig& c, std::string_view where) { return kCell.check(c, where); },
+    pair_shapes<kCell>,
     [](const BackboneConfig&, std::int64_t, const std::string&, Tensor&, Rng) {},
     [](const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) -> std::unique_ptr<Layer> {
-      return std::make_unique<Pair>(kSlstmBlock.make(c, w.below("cell."), name, layout),
+      return std::make_unique<Pair>(kInBlock<kCell>.make(c, w.below("cell."), name, layout),
                                     kFeedForwardBlock.make(c, w.below("ffn."), name, layout));
     },
-    pair_forward<float>,
-    pair_forward<double>};
+    pair_forward<float, kCell>,
+    pair_forward<double, kCell>};
+
+// A block of the first release around kCell, whose sizes are in `c` but for the width and the feed-forward block.
+template <const LayerKind& kCell>
+Result<PublishedLayer> block_of(BackboneConfig c, const NamedTensors& tensors, std::string_view where) {
+  const bool with_ffn = tensors.count("ffn.proj_down.weight") != 0;
+  PublishedLayer layer;
+  layer.kind = with_ffn ? &kPair<kCell> : &kInBlock<kCell>;
+  c.d_model = size_of(tensors, "xlstm_norm.weight", 0);
+  if (with_ffn) c.d_ffn = size_of(tensors, "ffn.proj_down.weight", 1);
+  if (auto good = c.check(where); !good) return fail(good.error());
+  layer.config = c;
+  const auto inner = static_cast<std::size_t>(c.d_ffn), d = static_cast<std::size_t>(c.d_model);
+  std::map<std::string, Shape> wanted{{"xlstm_norm.weight", {d}}};
+  for (const auto& [name, shape] : kCell.shapes(c)) wanted.emplace("xlstm." + name, shape);
+  const bool biased = with_ffn && c.proj_bias;
+  if (with_ffn) wanted.insert({{"ffn_norm.weight", {d}}, {"ffn.proj_up.weight", {2 * inner, d}}, {"ffn.proj_down.weight", {d, inner}}});
+  if (biased) wanted.insert({{"ffn.proj_up.bias", {2 * inner}}, {"ffn.proj_down.bias", {d}}});
+  if (auto good = check_published(tensors, wanted, c.architecture, where); !good) return fail(good.error());
+  set_ours(layer, [with_ffn, inner, d](const auto& theirs) {
+    using namespace autograd;
+    std::decay_t<decltype(theirs)> ours;
+    const std::string cell = with_ffn ? "0.cell." : "0.";
+    for (const auto& [name, var] : theirs.all()) {
+      using T = std::decay_t<decltype(var.value()[0])>;
+      const auto norm = [&](const std::string& before) {
+        const std::vector<T> zeros(d);
+        ours.add(before + "norm.bias", var.tape->constant({d}, std::span<const T>(zeros)));
+        ours.add(before + "norm.scale", add_scalar(var, T{1}));
+      };
+      if (name == "xlstm_norm.weight") {
+        norm(cell);
+      } else if (name == "ffn_norm.weight") {
+        norm("0.ffn.");
+      } else if (name.starts_with("ffn.proj_up.")) {
+        const std::string rest = name.substr(std::string_view("ffn.proj_up").size());
+        ours.add("0.ffn.gate_proj" + rest, slice(var, 0, 0, inner));
+        ours.add("0.ffn.up_proj" + rest, slice(var, 0, inner, 2 * inner));
+      } else if (name.starts_with("ffn.proj_down.")) {
+        ours.add("0.ffn.down_proj" + name.substr(std::string_view("ffn.proj_down").size()), var);
+      } else if (name.ends_with("norm.weight")) {
+        ours.add(cell + name.substr(std::string_view("xlstm.").size()), add_scalar(var, T{1}));
+      } else {
+        ours.add(cell + name.substr(std::string_view("xlstm.").size()), var);
+      }
+    }
+    return ours;
+  });
+  return layer;
+}
+
+// Ours keeps n as the last column of C: field "....C" or "....n" of it.
+std::vector<float> cell_part(const StateBatch& states, const std::string& cell, bool matrix) {
+  const Shape& shape = states.layout.find(cell)->shape;
+  std::vector<float> all;
+  for (std::size_t b = 0; b < states.blocks.size(); ++b) {
+    const std::span<const float> values = states.floats(b, cell);
+    for (std::size_t row = 0; row < shape[0] * shape[1]; ++row) {
+      const std::span<const float> one = values.subspan(row * shape[2], shape[2]);
+      if (matrix) {
+        all.insert(all.end(), one.begin(), one.end() - 1);
+      } else {
+        all.push_back(one.back());
+      }
+    }
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -114,13 +176,12 @@ Result<PublishedModel> published_xlstm(const NamedTensors& tensors, const Json& 
   }
   const Json* tied = config.find("tie_word_embeddings");
   if (model.head.empty() && tied != nullptr && tied->is_bool() && tied->boolean()) model.head = model.embedding;
-  const double heads = python_number(config.find("num_heads"), 0), epsilon = python_number(config.find("eps"), 1e-6);
+  const double heads = python_number(config.find("num_heads"), 0);
   if (!(heads >= 1 && heads <= 65536)) return refused("num_heads is missing or no whole number", where, "from 1");
   BackboneConfig& c = model.config;
   c.architecture = "xlstm";
   c.norm_eps = python_number(config.find("norm_eps"), 1e-6);
-  c.mixer_norm_eps = epsilon;
-  if (c.norm_eps != epsilon) return refused(fmt::format("eps is {} and norm_eps {}", epsilon, c.norm_eps), where, "both alike");
+  c.mixer_norm_eps = python_number(config.find("eps"), 1e-6);
   if (const double cap = python_number(config.find("gate_soft_cap"), 15); cap != 15) {
     return refused(fmt::format("gate_soft_cap is {}", cap), where, "15");
   }
@@ -156,79 +217,45 @@ Result<PublishedModel> published_xlstm(const NamedTensors& tensors, const Json& 
     }
     return ours;
   });
-  // Ours keeps n as the last column of C.
   model.state = [](const std::string& field, const StateBatch& states) -> std::optional<std::vector<float>> {
-    const std::size_t dot = field.find('.');
     if (field.ends_with(".m")) return states.all(field);
-    const bool matrix = field.ends_with(".C");
-    if (!matrix && !field.ends_with(".n")) return std::nullopt;
-    const std::string cell = field.substr(0, dot) + ".C";
-    const Shape& shape = states.layout.find(cell)->shape;
-    std::vector<float> all;
-    for (std::size_t b = 0; b < states.blocks.size(); ++b) {
-      const std::span<const float> values = states.floats(b, cell);
-      for (std::size_t row = 0; row < shape[0] * shape[1]; ++row) {
-        const std::span<const float> one = values.subspan(row * shape[2], shape[2]);
-        if (matrix) {
-          all.insert(all.end(), one.begin(), one.end() - 1);
-        } else {
-          all.push_back(one.back());
-        }
-      }
-    }
-    return all;
+    if (!field.ends_with(".C") && !field.ends_with(".n")) return std::nullopt;
+    return cell_part(states, field.substr(0, field.find('.')) + ".C", field.ends_with(".C"));
   };
   return model;
+}
+
+bool is_published_mlstm(const NamedTensors& tensors) { return tensors.count("xlstm.mlstm_cell.igate.weight") != 0; }
+
+Result<PublishedLayer> published_mlstm(const NamedTensors& tensors, const Json&, std::string_view where) {
+  BackboneConfig c;
+  c.architecture = "mlstm";
+  c.d_inner = size_of(tensors, "xlstm.proj_down.weight", 1);
+  c.n_heads = size_of(tensors, "xlstm.mlstm_cell.igate.weight", 0);
+  c.d_conv = size_of(tensors, "xlstm.conv1d.conv.weight", 2);
+  c.qkv_block = size_of(tensors, "xlstm.q_proj.weight", 2);
+  c.proj_bias = tensors.count("xlstm.proj_up.bias") != 0;
+  auto layer = block_of<kMlstmInner>(c, tensors, where);
+  if (!layer) return layer;
+  layer->state = [](const std::string& name, const StateBatch& states) -> std::optional<std::vector<float>> {
+    if (name == "state.m" || name == "state.conv") return states.all("layer0." + name.substr(6));
+    if (name != "state.C" && name != "state.n") return std::nullopt;
+    return cell_part(states, "layer0.C", name == "state.C");
+  };
+  return layer;
 }
 
 bool is_published_slstm(const NamedTensors& tensors) { return tensors.count("xlstm.slstm_cell._recurrent_kernel_") != 0; }
 
 Result<PublishedLayer> published_slstm(const NamedTensors& tensors, const Json&, std::string_view where) {
-  const bool with_ffn = tensors.count("ffn.proj_down.weight") != 0;
-  PublishedLayer layer;
-  layer.kind = with_ffn ? &kSlstmPair : &kSlstmBlock;
-  BackboneConfig& c = layer.config;
+  BackboneConfig c;
   c.architecture = "slstm";
-  c.d_model = size_of(tensors, "xlstm_norm.weight", 0);
   c.n_heads = size_of(tensors, "xlstm.slstm_cell._recurrent_kernel_", 0);
   c.slstm_conv = tensors.count("xlstm.conv1d.conv.weight") != 0;
   if (c.slstm_conv) c.d_conv = size_of(tensors, "xlstm.conv1d.conv.weight", 2);
-  if (with_ffn) c.d_ffn = size_of(tensors, "ffn.proj_down.weight", 1);
-  if (auto good = c.check(where); !good) return fail(good.error());
-  const auto inner = static_cast<std::size_t>(c.d_ffn), d = static_cast<std::size_t>(c.d_model);
-  std::map<std::string, Shape> wanted{{"xlstm_norm.weight", {d}}};
-  for (const auto& [name, shape] : kSlstm.shapes(c)) wanted.emplace("xlstm." + name, shape);
-  if (with_ffn) wanted.insert({{"ffn_norm.weight", {d}}, {"ffn.proj_up.weight", {2 * inner, d}}, {"ffn.proj_down.weight", {d, inner}}});
-  if (auto good = check_published(tensors, wanted, "slstm", where); !good) return fail(good.error());
-  set_ours(layer, [with_ffn, inner, d](const auto& theirs) {
-    using namespace autograd;
-    std::decay_t<decltype(theirs)> ours;
-    const std::string cell = with_ffn ? "0.cell." : "0.";
-    for (const auto& [name, var] : theirs.all()) {
-      using T = std::decay_t<decltype(var.value()[0])>;
-      const auto norm = [&](const std::string& before) {
-        const std::vector<T> zeros(d);
-        ours.add(before + "norm.bias", var.tape->constant({d}, std::span<const T>(zeros)));
-        ours.add(before + "norm.scale", add_scalar(var, T{1}));
-      };
-      if (name == "xlstm_norm.weight") {
-        norm(cell);
-      } else if (name == "ffn_norm.weight") {
-        norm("0.ffn.");
-      } else if (name == "ffn.proj_up.weight") {
-        ours.add("0.ffn.gate_proj.weight", slice(var, 0, 0, inner));
-        ours.add("0.ffn.up_proj.weight", slice(var, 0, inner, 2 * inner));
-      } else if (name == "ffn.proj_down.weight") {
-        ours.add("0.ffn.down_proj.weight", var);
-      } else if (name == "xlstm.group_norm.weight") {
-        ours.add(cell + "group_norm.weight", add_scalar(var, T{1}));
-      } else {
-        ours.add(cell + name.substr(std::string_view("xlstm.").size()), var);
-      }
-    }
-    return ours;
-  });
-  layer.state = [](const std::string& name, const StateBatch& states) -> std::optional<std::vector<float>> {
+  auto layer = block_of<kSlstm>(c, tensors, where);
+  if (!layer) return layer;
+  layer->state = [](const std::string& name, const StateBatch& states) -> std::optional<std::vector<float>> {
     if (!name.starts_with("state.")) return std::nullopt;
     const std::string field = "layer0." + name.substr(6);
     if (name != "state.conv") return states.all(field);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "kizzasi/autograd/heads.h"
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/autograd/scans.h"
 #include "kizzasi/autograd/xlstm.h"
@@ -173,12 +174,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
   const auto weight = [&](const std::string& name) { return w.at(prefix + name); };
   const Var<T> seen = s.taps == 0 ? x : silu(conv1d(x, weight("conv1d.conv.weight"), weight("conv1d.conv.bias")));
   std::vector<Var<T>> raw;
-  for (std::size_t slot = 0; slot < 4; ++slot) {
-    for (std::size_t h = 0; h < s.heads; ++h) {
-      const Var<T> matrix = reshape(slice(weight(kSlots[slot]), 0, h, h + 1), {s.width, s.width});
-      raw.push_back(linear(slice(slot < 2 ? seen : x, 2, h * s.width, (h + 1) * s.width), matrix));
-    }
-  }
+  for (std::size_t slot = 0; slot < 4; ++slot) raw.push_back(headwise_linear(slot < 2 ? seen : x, weight(kSlots[slot])));
   const Var<T> y = slstm(add(concat(std::span<const Var<T>>(raw), 2), weight(kBias)), weight(kRecurrence));
   const Dims dims = x.dims();
   const Var<T> normed = layer_norm(reshape(y, {dims[0], dims[1], s.heads, s.width}), Var<T>{}, Var<T>{}, static_cast<T>(config.norm_eps));
