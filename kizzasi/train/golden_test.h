@@ -30,6 +30,8 @@ class Golden {
     ADD_FAILURE() << "no tensor '" << name << "'";
     return none;
   }
+  // Of a tensor that is f32 in the file.
+  const std::vector<float>& narrow(const std::string& name) const { return file_.tensors.at(name).values; }
   const Shape& shape(const std::string& name) const { return file_.tensors.at(name).shape; }
 
  private:

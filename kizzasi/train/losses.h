@@ -91,4 +91,20 @@ Var<T> kl_divergence(Var<T> logits, Var<T> probabilities);
 template <typename T>
 Var<T> cosine_distance(Var<T> a, Var<T> b);
 
+// ---- of whole signals.
+
+// Soft dynamic time warping (Cuturi and Blondel 2017) under the squared distance: x (batch, n, d), y (batch, m, d) -> (batch).
+template <typename T>
+Var<T> soft_dtw(Var<T> x, Var<T> y, double gamma);
+
+// One resolution of a spectrogram. The window is a periodic Hann one of `window` samples in the middle of a frame of `size` (a power of
+// two); frames are centred on every `hop`-th sample, the signal mirrored beyond its ends.
+struct Spectrogram {
+  std::size_t size = 1024, hop = 256, window = 1024;
+};
+// Spectral convergence plus the mean difference of log magnitudes (Yamamoto et al. 2020), as auraloss has them; the mean over resolutions.
+// input, target: (..., time) of the same dims, longer than half of every size -> one element.
+template <typename T>
+Var<T> stft(Var<T> input, Var<T> target, std::span<const Spectrogram> resolutions);
+
 }  // namespace kizzasi::losses

@@ -118,6 +118,16 @@ TEST_F(Losses, OfClasses) {
   expect_published("cosine", {"x1", "x2"}, [](const auto& v) { return losses::cosine_distance(v[0], v[1]); });
 }
 
+TEST_F(Losses, OfWholeSignals) {
+  for (const auto& [name, gamma] : {std::pair{"soft_dtw_0.1", 0.1}, {"soft_dtw_1.0", 1.0}}) {
+    expect_published(name, {"x", "y"}, [gamma](const auto& v) { return losses::soft_dtw(v[0], v[1], gamma); });
+  }
+  const std::vector<std::string> both{"input", "target"};
+  const std::vector<losses::Spectrogram> one{{64, 16, 64}}, three{{64, 16, 48}, {128, 32, 100}, {32, 8, 24}};
+  expect_published("stft_64", both, [&](const auto& v) { return losses::stft(v[0], v[1], std::span(one)); });
+  expect_published("multi_resolution_stft", both, [&](const auto& v) { return losses::stft(v[0], v[1], std::span(three)); });
+}
+
 TEST(LossGradients, AreTheirDifferencesFarFromTheReferenceInputs) {
   Rng rng(1);
   for (int i = 0; i < 10; ++i) {
@@ -128,6 +138,8 @@ TEST(LossGradients, AreTheirDifferencesFarFromTheReferenceInputs) {
     expect_gradients({freedom, location, count}, [](const auto& v) { return losses::negative_binomial_nll(v[0], v[1], v[2]); });
     expect_gradients({location, scale, target}, [](const auto& v) { return losses::crps_gaussian(v[0], v[1], v[2]); });
     expect_gradients({location, target}, [](const auto& v) { return losses::cosine_distance(v[0], v[1]); });
+    const auto path = uniform_input("path", {2, 5, 3}, rng, -2, 2), slower = uniform_input("slower", {2, 7, 3}, rng, -2, 2);
+    expect_gradients({path, slower}, [](const auto& v) { return losses::soft_dtw(v[0], v[1], 0.5); });
     const auto row = uniform_input("target", {3}, rng, -4, 4);
     expect_gradients({location, location, scale, row}, [](const auto& v) { return losses::mixture_nll(v[0], v[1], v[2], v[3]); });
   }

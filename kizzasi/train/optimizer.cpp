@@ -10,11 +10,14 @@
 namespace kizzasi {
 namespace {
 
-constexpr std::array<const char*, 10> kNames{"adamw", "adam", "sgd", "nadam", "radam", "adamax", "adadelta", "rmsprop", "adagrad", "lion"};
+constexpr std::array<const char*, 13> kNames{"adamw",   "adam",    "sgd",  "nadam", "radam",     "adamax", "adadelta",
+                                             "rmsprop", "adagrad", "lion", "lamb",  "adafactor", "muon"};
+constexpr std::array<const char*, 3> kRateForms{"capped", "plain", "relative"};
 
 double usual_epsilon(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::kAdadelta:
+    case OptimizerKind::kLamb:
       return 1e-6;
     case OptimizerKind::kAdagrad:
       return 1e-10;
@@ -32,7 +35,11 @@ std::vector<std::string> slot_names(OptimizerKind kind, const OptimizerConfig& c
       return {"momentum"};
     case OptimizerKind::kNadam:
     case OptimizerKind::kRadam:
+    case OptimizerKind::kLamb:
+    case OptimizerKind::kMuon:  // v: of the tensors that are no matrices
       return {"m", "v"};
+    case OptimizerKind::kAdafactor:
+      return {"v"};
     case OptimizerKind::kAdamax:
       return {"m", "u"};
     case OptimizerKind::kAdadelta:
@@ -65,9 +72,9 @@ void OptimizerConfig::fields(FieldVisitor& visit) {
   visit.field({"beta1", "Adam's memory of the gradient.", 0, 0.999999}, beta1);
   visit.field({"beta2", "Adam's memory of the squared gradient.", 0, 0.99999999}, beta2);
   visit.field({"epsilon", "Smallest denominator of the adaptive optimisers; 0 means the usual one.", 0, 1}, epsilon);
-  visit.field({"momentum", "Momentum of sgd and rmsprop.", 0, 0.999999}, momentum);
+  visit.field({"momentum", "Momentum of sgd, rmsprop and muon.", 0, 0.999999}, momentum);
   visit.field({"dampening", "Share of the gradient that the momentum of sgd leaves out.", 0, 1}, dampening);
-  visit.field({"nesterov", "Nesterov's form of the momentum of sgd."}, nesterov);
+  visit.field({"nesterov", "Nesterov's form of the momentum of sgd and muon."}, nesterov);
   visit.field({"amsgrad", "Divide by the largest second moment so far (adam, adamw)."}, amsgrad);
   visit.field({"rho", "Memory of adadelta.", 0, 0.999999}, rho);
   visit.field({"alpha", "Memory of rmsprop.", 0, 0.999999}, alpha);
@@ -75,6 +82,16 @@ void OptimizerConfig::fields(FieldVisitor& visit) {
   visit.field({"rate_decay", "Fall of the learning rate of adagrad.", 0, 1e3}, rate_decay);
   visit.field({"initial_accumulator", "Squared gradients with which adagrad starts.", 0, 1e3}, initial_accumulator);
   visit.field({"momentum_decay", "Speed at which the momentum of nadam warms up.", 0, 1e3}, momentum_decay);
+  visit.field({"bias_correction", "Adam's correction of the first steps of lamb, and decay of the weights beside the step."},
+              bias_correction);
+  FieldInfo forms{
+      "rate_form",
+      "Step sizes of adafactor: capped at 1 / sqrt(step), plain as scheduled, or relative: 1e-6 a step up to 1 / sqrt(step), the "
+      "learning rate unused."};
+  forms.choices.assign(kRateForms.begin(), kRateForms.end());
+  visit.field(forms, rate_form);
+  visit.field({"scale_by_weights", "Steps of adafactor are shares of the size of the weights."}, scale_by_weights);
+  visit.field({"match_adamw", "Steps of muon as large as those of adamw are, so that its learning rates can be kept."}, match_adamw);
   visit.field({"decay_vectors", "Weight decay for tensors of one dimension too (biases, gains)."}, decay_vectors);
   visit.field({"no_decay", "Last parts of names of tensors that weight decay spares."}, no_decay);
 }
@@ -112,12 +129,26 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParameterLayout& layou
 void Optimizer::step(NamedTensors& weights, std::span<const float> gradient, double learning_rate, std::optional<double> momentum) {
   assert(gradient.size() == layout_.total());
   count_step();
-  const double used =
-      momentum.value_or(kind_ == OptimizerKind::kSgd || kind_ == OptimizerKind::kRmsprop ? config_.momentum : config_.beta1);
+  const bool plain = kind_ == OptimizerKind::kSgd || kind_ == OptimizerKind::kRmsprop || kind_ == OptimizerKind::kMuon;
+  const double used = momentum.value_or(plain ? config_.momentum : config_.beta1);
   for (std::size_t i = 0; i < layout_.entries().size(); ++i) {
     const ParameterLayout::Entry& entry = layout_.entries()[i];
-    update(weights.at(entry.name).values.data(), gradient.data() + entry.offset, entry.offset, entry.count, learning_rate,
-           decays_[i] ? config_.weight_decay : 0, used);
+    float* p = weights.at(entry.name).values.data();
+    const float* g = gradient.data() + entry.offset;
+    const double decay = decays_[i] ? config_.weight_decay : 0;
+    switch (kind_) {
+      case OptimizerKind::kLamb:
+        update_lamb(p, g, entry, learning_rate, decay, used);
+        break;
+      case OptimizerKind::kAdafactor:
+        update_adafactor(p, g, entry, learning_rate, decay);
+        break;
+      case OptimizerKind::kMuon:
+        update_muon(p, g, entry, learning_rate, decay, used);
+        break;
+      default:
+        update(kind_, p, g, entry.offset, entry.count, learning_rate, decay, used);
+    }
   }
 }
 
@@ -129,17 +160,18 @@ void Optimizer::count_step() {
 }
 
 // The formulas, with t the number of this step, are those of torch.optim and of lion_pytorch.
-void Optimizer::update(float* p, const float* gradient, std::size_t offset, std::size_t count, double rate, double decay, double momentum) {
+void Optimizer::update(OptimizerKind kind, float* p, const float* gradient, std::size_t offset, std::size_t count, double rate,
+                       double decay, double momentum) {
   const double t = static_cast<double>(steps_), beta2 = config_.beta2;
   const double correction1 = 1 - std::pow(momentum, t), correction2 = 1 - std::pow(beta2, t);
   const float lr = f32(rate), wd = f32(decay), eps = f32(config_.epsilon), b1 = f32(momentum), b2 = f32(beta2);
   const float rest1 = f32(1 - momentum), rest2 = f32(1 - beta2);
   const auto with_l2 = [=](std::size_t i) { return wd == 0 ? gradient[i] : gradient[i] + wd * p[i]; };
 
-  switch (kind_) {
+  switch (kind) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam: {
-      const bool decoupled = kind_ == OptimizerKind::kAdamW;
+      const bool decoupled = kind == OptimizerKind::kAdamW;
       const float keep = decoupled ? f32(1 - rate * decay) : 1.0f, l2 = decoupled ? 0.0f : wd;
       const float size = f32(rate / correction1), root = f32(std::sqrt(correction2));
       float *m = slot(0, offset), *v = slot(1, offset);
@@ -258,6 +290,10 @@ void Optimizer::update(float* p, const float* gradient, std::size_t offset, std:
       }
       return;
     }
+    case OptimizerKind::kLamb:
+    case OptimizerKind::kAdafactor:
+    case OptimizerKind::kMuon:
+      return;  // of whole tensors, in optimizer_tensor.cpp
   }
 }
 

@@ -13,20 +13,20 @@
 
 namespace kizzasi {
 
-enum class OptimizerKind { kAdamW, kAdam, kSgd, kNadam, kRadam, kAdamax, kAdadelta, kRmsprop, kAdagrad, kLion };
+enum class OptimizerKind { kAdamW, kAdam, kSgd, kNadam, kRadam, kAdamax, kAdadelta, kRmsprop, kAdagrad, kLion, kLamb, kAdafactor, kMuon };
 
 const char* to_string(OptimizerKind kind);  // "adamw", "adam", "sgd", ...
 
 struct OptimizerConfig {
   std::string optimizer = "adamw";
   double learning_rate = 1e-3;
-  double weight_decay = 0.01;  // adamw, lion: of the parameter; the others: added to the gradient (L2)
+  double weight_decay = 0.01;  // adamw, lion, lamb, adafactor, muon: of the parameter; the others: added to the gradient (L2)
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 0;                                                            // 0: the usual one of the optimiser
-  double momentum = 0.9;                                                         // sgd, rmsprop
+  double momentum = 0.9;                                                         // sgd, rmsprop, muon
   double dampening = 0;                                                          // sgd
-  bool nesterov = false;                                                         // sgd
+  bool nesterov = false;                                                         // sgd, muon
   bool amsgrad = false;                                                          // adam, adamw
   double rho = 0.9;                                                              // adadelta
   double alpha = 0.99;                                                           // rmsprop
@@ -34,6 +34,10 @@ struct OptimizerConfig {
   double rate_decay = 0;                                                         // adagrad
   double initial_accumulator = 0;                                                // adagrad
   double momentum_decay = 4e-3;                                                  // nadam
+  bool bias_correction = true;                                                   // lamb; false: the decay is part of the step, too
+  std::string rate_form = "capped";                                              // adafactor
+  bool scale_by_weights = true;                                                  // adafactor
+  bool match_adamw = false;                                                      // muon
   bool decay_vectors = false;                                                    // weight decay for tensors of one dimension too
   std::vector<std::string> no_decay{"A_log", "log_dt", "log_A_real", "A_imag"};  // last parts of names that weight decay spares
 
@@ -66,7 +70,12 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config, const ParameterLayout& layout);
   float* slot(std::size_t index, std::size_t offset) { return slots_[index].values.data() + offset; }
   void count_step();
-  void update(float* p, const float* g, std::size_t offset, std::size_t count, double rate, double decay, double momentum);
+  void update(OptimizerKind kind, float* p, const float* g, std::size_t offset, std::size_t count, double rate, double decay,
+              double momentum);
+  // Those that look at a tensor as a whole. p, g: of that entry.
+  void update_lamb(float* p, const float* g, const ParameterLayout::Entry& entry, double rate, double decay, double momentum);
+  void update_adafactor(float* p, const float* g, const ParameterLayout::Entry& entry, double rate, double decay);
+  void update_muon(float* p, const float* g, const ParameterLayout::Entry& entry, double rate, double decay, double momentum);
 
   OptimizerConfig config_;
   OptimizerKind kind_ = OptimizerKind::kAdamW;
