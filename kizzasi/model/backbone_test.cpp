@@ -86,6 +86,8 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
     c.d_ffn = pick(1, 50);
     c.n_experts = pick(1, 4);
     c.experts_used = pick(1, c.n_experts);
+    c.d_expert = pick(0, 20);
+    c.d_shared_expert = pick(0, 20);
     for (std::int64_t i = 0; i < c.n_layers; ++i) {
       if (rng.uniform() < 0.3) c.attention_layers.push_back(static_cast<double>(i));
       if (rng.uniform() < 0.3) c.expert_layers.push_back(static_cast<double>(i));

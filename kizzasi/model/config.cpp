@@ -55,10 +55,13 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field(
       {"attention_layers", "Blocks of a hybrid that have attention, from 0; none given means every fourth, of fewer the last.", 0, 1023},
       attention_layers);
-  visit.field({"expert_layers", "Blocks of Jamba whose feed-forward half has experts, from 0; none given means every second.", 0, 1023},
+  visit.field({"expert_layers", "Blocks of a hybrid whose feed-forward half has experts, from 0; none given means every second.", 0, 1023},
               expert_layers);
-  visit.field({"n_experts", "Experts of Mixtral and Jamba.", 1, 256}, n_experts);
+  visit.field({"n_experts", "Experts of a mixture: Mixtral and hybrids.", 1, 256}, n_experts);
   visit.field({"experts_used", "How many of them take part in a frame.", 1, 256}, experts_used);
+  visit.field({"d_expert", "Inner width of an expert; 0 means d_ffn.", 0, 1 << 20}, d_expert);
+  visit.field({"d_shared_expert", "Inner width of the expert that every frame has in Qwen3-Next; 0 means that of the others.", 0, 1 << 20},
+              d_shared_expert);
   visit.field({"mix_rank", "Rank of the mixing of RWKV-6 that depends on the frame; 0 means by d_model.", 0, 65536}, mix_rank);
   visit.field({"decay_rank", "Rank of the decay of RWKV-6 and 7; 0 means by d_model.", 0, 65536}, decay_rank);
   visit.field({"rate_rank", "Rank of the learning rate of RWKV-7; 0 means by d_model.", 0, 65536}, rate_rank);

@@ -35,13 +35,14 @@ struct BackboneConfig {
   double rope_theta = 10000;                     // base of the rotary positions
   std::int64_t n_experts = 4, experts_used = 2;  // Mixtral
   std::int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;  // RWKV-6 and 7; 0: by d_model
-  std::vector<double> attention_layers;  // hybrids: which blocks attend; empty: every fourth, of fewer the last
-  std::vector<double> expert_layers;     // Jamba: which blocks have experts; empty: every second
-  std::int64_t attention_head_dim = 0;   // channels of a head of attention; 0: head_dim
-  double rope_fraction = 1;              // share of such a head that its position turns
-  std::int64_t qkv_block = 4;            // the first mLSTM: channels of a block of its maps to q, k and v
-  std::int64_t d_ffn = 0;                // inner width of the feed-forward half of a block; 0: as the architecture has it
-  bool slstm_conv = true;                // sLSTM: a convolution before the gates that take in and keep
+  std::vector<double> attention_layers;            // hybrids: which blocks attend; empty: every fourth, of fewer the last
+  std::vector<double> expert_layers;               // hybrids: which blocks have experts; empty: every second
+  std::int64_t attention_head_dim = 0;             // channels of a head of attention; 0: head_dim
+  double rope_fraction = 1;                        // share of such a head that its position turns
+  std::int64_t qkv_block = 4;                      // the first mLSTM: channels of a block of its maps to q, k and v
+  std::int64_t d_expert = 0, d_shared_expert = 0;  // inner widths of experts; 0: d_ffn, and as the others'
+  std::int64_t d_ffn = 0;                          // inner width of the feed-forward half of a block; 0: as the architecture has it
+  bool slstm_conv = true;                          // sLSTM: a convolution before the gates that take in and keep
   bool proj_bias = false, conv_bias = true;
   std::string s4d_init = "lin";             // S4D: lin, inv, legs, real
   std::string discretization = "zoh";       // S4D, S5: zoh, bilinear

@@ -11,7 +11,8 @@ namespace kizzasi {
 extern const LayerKind kSwiGlu, kGeGlu, kExactGeGlu, kGelu;
 // Mixtral's (Jiang et al. 2024): config.n_experts SwiGLUs "experts.0.w1|w2|w3" (gate, down, up), of which the experts_used that `gate`
 // rates highest are weighted by its softmax over those. kJambaExperts: weighted by its softmax over all; names `router`,
-// "experts.0.gate_proj|down_proj|up_proj".
-extern const LayerKind kMixtureOfExperts, kJambaExperts;
+// "experts.0.gate_proj|down_proj|up_proj". kQwenExperts: Mixtral's weights, names `gate` and as Jamba's experts, and one `shared_expert`
+// for every row, times sigmoid of `shared_expert_gate`. Inner widths: config.d_expert (0: d_ffn) and d_shared_expert (0: as the others).
+extern const LayerKind kMixtureOfExperts, kJambaExperts, kQwenExperts;
 
 }  // namespace kizzasi

@@ -17,10 +17,13 @@ using kernels::MatrixSpan;
 using kernels::MatrixView;
 
 struct Sizes {
-  std::size_t d, inner, experts, used;
+  std::size_t d, inner, shared, experts, used;
   explicit Sizes(const BackboneConfig& c)
       : d(static_cast<std::size_t>(c.d_model)),
-        inner(static_cast<std::size_t>(c.d_ffn > 0 ? c.d_ffn : (c.d_model * 8 / 3 + 7) / 8 * 8)),
+        inner(static_cast<std::size_t>(c.d_expert > 0 ? c.d_expert
+                                       : c.d_ffn > 0  ? c.d_ffn
+                                                      : (c.d_model * 8 / 3 + 7) / 8 * 8)),
+        shared(c.d_shared_expert > 0 ? static_cast<std::size_t>(c.d_shared_expert) : inner),
         experts(static_cast<std::size_t>(c.n_experts)),
         used(static_cast<std::size_t>(c.experts_used)) {}
 };
@@ -35,13 +38,18 @@ void highest(std::span<const T> scores, std::size_t count, std::span<std::uint32
                     [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
 }
 
-// Of the chosen experts' shares of the softmax over all: divided by their sum (Mixtral), or as they are (Jamba). Each has names of its own.
-enum class Form { kSumsToOne, kAsRated };
+// The chosen experts' shares of the softmax over all: divided by their sum (Mixtral; Qwen, with one expert more that every row has), or as
+// they are (Jamba). Each has names of its own.
+enum class Form { kSumsToOne, kAsRated, kShared };
 struct Names {
   std::string_view router, gate, down, up;
 };
 template <Form kForm>
-constexpr Names kNames = kForm == Form::kSumsToOne ? Names{"gate", "w1", "w2", "w3"} : Names{"router", "gate_proj", "down_proj", "up_proj"};
+constexpr Names kNames = kForm == Form::kSumsToOne ? Names{"gate", "w1", "w2", "w3"}
+                         : kForm == Form::kAsRated ? Names{"router", "gate_proj", "down_proj", "up_proj"}
+                                                   : Names{"gate", "gate_proj", "down_proj", "up_proj"};
+constexpr const char *kSharedGate = "shared_expert.gate_proj.weight", *kSharedDown = "shared_expert.down_proj.weight",
+                     *kSharedUp = "shared_expert.up_proj.weight", *kSharedShare = "shared_expert_gate.weight";
 
 constexpr std::size_t kMostExperts = 256;
 
@@ -58,8 +66,14 @@ class Mixture final : public Layer {
       const auto packed = [&](std::string_view name) { return pack(w.at(weight_name(e, name))); };
       experts_.push_back({packed(kNames<kForm>.gate), packed(kNames<kForm>.down), packed(kNames<kForm>.up)});
     }
+    if constexpr (kForm == Form::kShared) {
+      shared_ = {pack(w.at(kSharedGate)), pack(w.at(kSharedDown)), pack(w.at(kSharedUp))};
+      share_ = pack(w.at(kSharedShare));
+    }
   }
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (s_.experts + s_.d) + 2 * s_.inner + s_.d; }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override {
+    return rows * (s_.experts + s_.d) + (kForm == Form::kShared ? rows * (2 * s_.shared + s_.d + 1) : 0) + 2 * s_.inner + s_.d;
+  }
 
   void advance(std::span<const Lane>, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
@@ -72,7 +86,7 @@ class Mixture final : public Layer {
       highest<float>(scores.row(r), s_.used, std::span(order).first(s_.experts));
       if (kForm == Form::kAsRated) kernels::softmax(scores.row(r), scores.row(r));
       for (std::size_t i = 0; i < s_.used; ++i) shares[i] = scores.row(r)[order[i]];
-      if (kForm == Form::kSumsToOne) kernels::softmax(std::span(shares).first(s_.used), std::span(shares).first(s_.used));
+      if (kForm != Form::kAsRated) kernels::softmax(std::span(shares).first(s_.used), std::span(shares).first(s_.used));
       std::fill(sums.row(r).begin(), sums.row(r).end(), 0.0f);
       for (std::size_t i = 0; i < s_.used; ++i) {
         const Expert& expert = experts_[order[i]];
@@ -83,6 +97,7 @@ class Mixture final : public Layer {
         for (std::size_t c = 0; c < s_.d; ++c) sums.row(r)[c] += shares[i] * one.row(0)[c];
       }
     }
+    if constexpr (kForm == Form::kShared) add_shared(in, sums, take);
     for (std::size_t r = 0; r < in.rows; ++r) std::copy_n(sums.row(r).data(), s_.d, out.row(r).data());
   }
 
@@ -90,9 +105,27 @@ class Mixture final : public Layer {
   struct Expert {
     kernels::PackedWeight gate, down, up;
   };
+
+  // The expert of every row, times a share of its own.
+  void add_shared(MatrixView in, MatrixSpan sums, Scratch& take) const noexcept {
+    const MatrixSpan gate = take.rows(in.rows, s_.shared), up = take.rows(in.rows, s_.shared), y = take.rows(in.rows, s_.d);
+    const MatrixSpan share = take.rows(in.rows, 1);
+    kernels::linear(shared_.gate, in, {}, gate);
+    kernels::linear(shared_.up, in, {}, up);
+    for (std::size_t r = 0; r < in.rows; ++r) kernels::mul_silu(up.row(r), gate.row(r), up.row(r));
+    kernels::linear(shared_.down, up, {}, y);
+    kernels::linear(share_, in, {}, share);
+    for (std::size_t r = 0; r < in.rows; ++r) {
+      kernels::sigmoid(share.row(r), share.row(r));
+      for (std::size_t c = 0; c < s_.d; ++c) sums.row(r)[c] += share.row(r)[0] * y.row(r)[c];
+    }
+  }
+
   Sizes s_;
   kernels::PackedWeight router_;
   std::vector<Expert> experts_;
+  Expert shared_;
+  kernels::PackedWeight share_;
 };
 
 Result<void> check(const BackboneConfig& c, std::string_view where) {
@@ -109,6 +142,9 @@ std::map<std::string, Shape> shapes(const BackboneConfig& c) {
   for (std::size_t e = 0; e < s.experts; ++e) {
     all.emplace(weight_name(e, names.down), Shape{s.d, s.inner});
     for (const std::string_view each : {names.gate, names.up}) all.emplace(weight_name(e, each), Shape{s.inner, s.d});
+  }
+  if (kForm == Form::kShared) {
+    all.insert({{kSharedGate, {s.shared, s.d}}, {kSharedUp, {s.shared, s.d}}, {kSharedDown, {s.d, s.shared}}, {kSharedShare, {1, s.d}}});
   }
   return all;
 }
@@ -137,7 +173,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
   }
   const Var<T> kept = mul(softmax(scores), x.tape->constant(scores.dims(), std::span<const T>(chosen)));
   Var<T> shares = permute(kept, {2, 0, 1});  // (experts, batch, time)
-  if (kForm == Form::kSumsToOne) shares = div(shares, sum_last(kept));
+  if (kForm != Form::kAsRated) shares = div(shares, sum_last(kept));
   Var<T> sum;
   for (std::size_t e = 0; e < s.experts; ++e) {
     const auto project = [&](std::string_view name, Var<T> rows) { return linear(rows, w.at(prefix + weight_name(e, name))); };
@@ -145,6 +181,12 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
     const Var<T> y = project(names.down, mul(project(names.up, x), silu(project(names.gate, x))));
     const Var<T> weighted = mul(permute(y, {2, 0, 1}), reshape(slice(shares, 0, e, e + 1), {batch, time}));
     sum = sum.tape == nullptr ? weighted : add(sum, weighted);
+  }
+  if constexpr (kForm == Form::kShared) {
+    const auto weight = [&](const char* name) { return w.at(prefix + name); };
+    const Var<T> y = linear(mul(linear(x, weight(kSharedUp)), silu(linear(x, weight(kSharedGate)))), weight(kSharedDown));
+    const Var<T> share = reshape(sigmoid(linear(x, weight(kSharedShare))), {batch, time});
+    return add(permute(sum, {1, 2, 0}), scale_rows(y, share));
   }
   return permute(sum, {1, 2, 0});
 }
@@ -156,6 +198,7 @@ constexpr LayerKind kind_of() {
 
 }  // namespace
 
-const LayerKind kMixtureOfExperts = kind_of<Form::kSumsToOne>(), kJambaExperts = kind_of<Form::kAsRated>();
+const LayerKind kMixtureOfExperts = kind_of<Form::kSumsToOne>(), kJambaExperts = kind_of<Form::kAsRated>(),
+                kQwenExperts = kind_of<Form::kShared>();
 
 }  // namespace kizzasi

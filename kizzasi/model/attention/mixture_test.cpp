@@ -107,5 +107,81 @@ TEST(MixtureOfExperts, ChoosesWhomThePublishedRouterChoosesWithItsWeights) {
   }
 }
 
+// All three forms as plain double loops over their names, in steps and in training.
+TEST(MixtureOfExperts, IsItsSumInEveryForm) {
+  struct Form {
+    const LayerKind& kind;
+    const char *router, *gate, *down, *up;
+    bool sums_to_one, shared;
+  };
+  const Form forms[] = {{kMixtureOfExperts, "gate", "w1", "w2", "w3", true, false},
+                        {kJambaExperts, "router", "gate_proj", "down_proj", "up_proj", false, false},
+                        {kQwenExperts, "gate", "gate_proj", "down_proj", "up_proj", true, true}};
+  BackboneConfig config;
+  config.d_model = 7;
+  config.n_experts = 5;
+  config.experts_used = 2;
+  config.d_expert = 9;
+  config.d_shared_expert = 4;
+  for (const Form& form : forms) {
+    Rng rng(8);
+    NamedTensors weights;
+    autograd::Tape<double> tape;
+    WeightVars<double> vars;
+    for (const auto& [name, shape] : form.kind.shapes(config)) {
+      Tensor tensor(shape);
+      for (float& v : tensor.values) v = static_cast<float>(0.7 * rng.normal());
+      const std::vector<double> values(tensor.values.begin(), tensor.values.end());
+      vars.add(name, tape.constant(shape, std::span<const double>(values)));
+      weights[name] = std::move(tensor);
+    }
+    constexpr std::size_t kRows = 11, kD = 7;
+    std::vector<float> in(kRows * kD), out(in.size());
+    for (float& v : in) v = static_cast<float>(rng.normal());
+    StateLayout layout;
+    const auto layer = form.kind.make(config, {weights, ""}, "layer0", layout);
+    std::vector<float> scratch(layer->scratch_floats(kRows)), state(1);
+    const Lane lane{reinterpret_cast<std::byte*>(state.data()), 1.0f};
+    layer->advance({&lane, 1}, MatrixView(in.data(), kRows, kD), MatrixSpan(out.data(), kRows, kD), scratch);
+    const std::vector<double> wide(in.begin(), in.end());
+    const auto y = form.kind.forward64(config, vars, "", tape.constant({1, kRows, kD}, std::span<const double>(wide)));
+
+    const auto times = [&](const std::string& name, const std::vector<double>& x) {
+      const Tensor& w = weights.at(name + ".weight");
+      std::vector<double> product(w.shape[0]);
+      for (std::size_t i = 0; i < w.values.size(); ++i) product[i / x.size()] += static_cast<double>(w.values[i]) * x[i % x.size()];
+      return product;
+    };
+    const auto expert = [&](const std::string& at, const std::vector<double>& x) {
+      const std::vector<double> gate = times(at + form.gate, x);
+      std::vector<double> up = times(at + form.up, x);
+      for (std::size_t i = 0; i < up.size(); ++i) up[i] *= gate[i] / (1 + std::exp(-gate[i]));
+      return times(at + form.down, up);
+    };
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const std::vector<double> x(wide.begin() + static_cast<std::ptrdiff_t>(r * kD),
+                                  wide.begin() + static_cast<std::ptrdiff_t>((r + 1) * kD));
+      std::vector<double> share = times(form.router, x), sum(kD);
+      double all = 0, kept = 0;
+      for (double& v : share) all += v = std::exp(v);
+      std::vector<double> sorted = share;
+      std::sort(sorted.rbegin(), sorted.rend());
+      for (double& v : share) kept += v = v >= sorted[1] ? v / all : 0;
+      for (std::size_t e = 0; e < share.size(); ++e) {
+        const std::vector<double> says = expert("experts." + std::to_string(e) + ".", x);
+        for (std::size_t i = 0; i < kD; ++i) sum[i] += says[i] * share[e] / (form.sums_to_one ? kept : 1);
+      }
+      if (form.shared) {
+        const std::vector<double> says = expert("shared_expert.", x);
+        for (std::size_t i = 0; i < kD; ++i) sum[i] += says[i] / (1 + std::exp(-times("shared_expert_gate", x)[0]));
+      }
+      for (std::size_t i = 0; i < kD; ++i) {
+        EXPECT_NEAR(out[r * kD + i], sum[i], 1e-5) << form.router << r;
+        EXPECT_NEAR(y.value()[r * kD + i], sum[i], 1e-12) << form.router << r;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kizzasi

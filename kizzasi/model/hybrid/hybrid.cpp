@@ -21,13 +21,14 @@ constexpr Sublayer kMixer{"norm", "mixer", [](const BackboneConfig& c, std::int6
                             return has_attention(c, layer) ? kAttention : kRecurrent;
                           }};
 constexpr Sublayer kFeedForward{"ffn_norm", "ffn", [](const BackboneConfig&, std::int64_t) -> const LayerKind& { return kSwiGlu; }};
+template <const LayerKind& kExperts>
 constexpr Sublayer kFeedForwardOrExperts{"ffn_norm", "ffn", [](const BackboneConfig& c, std::int64_t layer) -> const LayerKind& {
-                                           return has_experts(c, layer) ? kJambaExperts : kSwiGlu;
+                                           return has_experts(c, layer) ? kExperts : kSwiGlu;
                                          }};
 
-constexpr std::array<Sublayer, 2> kJambaBlock{kMixer<kJambaMambaLayer, kUnplacedAttention>, kFeedForwardOrExperts};
+constexpr std::array<Sublayer, 2> kJambaBlock{kMixer<kJambaMambaLayer, kUnplacedAttention>, kFeedForwardOrExperts<kJambaExperts>};
 constexpr std::array<Sublayer, 2> kBambaBlock{kMixer<kMamba2Layer, kRotaryAttention>, kFeedForward};
-constexpr std::array<Sublayer, 2> kQwen3NextBlock{kMixer<kGatedDeltaNetLayer, kGatedAttention>, kFeedForward};
+constexpr std::array<Sublayer, 2> kQwen3NextBlock{kMixer<kGatedDeltaNetLayer, kGatedAttention>, kFeedForwardOrExperts<kQwenExperts>};
 
 }  // namespace
 

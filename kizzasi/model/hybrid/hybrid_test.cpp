@@ -119,8 +119,8 @@ TEST(PublishedHybrids, WhatIsNotComputedIsRefused) {
   expect_refused(published_bamba(changed.tensors, changed.config, ""), "relu");
 
   changed = qwen;
-  changed.tensors["model.layers.0.mlp.experts.0.up_proj.weight"] = Tensor(Shape{8, 24});
-  expect_refused(published_qwen3_next(changed.tensors, changed.config, ""), "experts");
+  changed.config["norm_topk_prob"] = false;
+  expect_refused(published_qwen3_next(changed.tensors, changed.config, ""), "norm_topk_prob");
   changed = qwen;
   changed.config["linear_num_key_heads"] = 3;
   expect_refused(published_qwen3_next(changed.tensors, changed.config, ""), "heads");
@@ -129,6 +129,36 @@ TEST(PublishedHybrids, WhatIsNotComputedIsRefused) {
     changed.tensors[std::string("model.layers.0.linear_attn.") + each] = Tensor(Shape{60, 1, 4});
     EXPECT_FALSE(published_qwen3_next(changed.tensors, changed.config, "")) << each;
   }
+}
+
+TEST(PublishedHybrids, ExpertsOfQwen3NextAreReadByTheirNames) {
+  Checkpoint qwen("gated_deltanet", "qwen3_next_a");
+  const std::string half = "model.layers.1.mlp.";
+  Rng rng(6);
+  const auto add = [&](const std::string& name, Shape shape) {
+    Tensor tensor(std::move(shape));
+    for (float& v : tensor.values) v = static_cast<float>(rng.normal());
+    qwen.tensors[half + name] = std::move(tensor);
+  };
+  for (const char* each : {"gate_proj", "up_proj", "down_proj"}) qwen.tensors.erase(half + each + ".weight");
+  add("gate.weight", {3, 24});
+  add("shared_expert_gate.weight", {1, 24});
+  for (const auto& [expert, width] :
+       {std::pair<std::string, std::size_t>{"experts.0.", 8}, {"experts.1.", 8}, {"experts.2.", 8}, {"shared_expert.", 10}}) {
+    add(expert + "gate_proj.weight", {width, 24});
+    add(expert + "up_proj.weight", {width, 24});
+    add(expert + "down_proj.weight", {24, width});
+  }
+  const auto read = published_qwen3_next(qwen.tensors, qwen.config, "");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->config.expert_layers, std::vector<double>{1});
+  EXPECT_EQ(read->config.n_experts, 3);
+  EXPECT_EQ(read->config.experts_used, 1);
+  EXPECT_EQ(read->config.d_expert, 8);
+  EXPECT_EQ(read->config.d_shared_expert, 10);
+  EXPECT_EQ(read->config.d_ffn, 32);
+  const auto loaded = (*find_architecture("qwen3_next"))->load(read->config, taken_over(qwen.tensors, read->ours64));
+  EXPECT_TRUE(loaded) << loaded.error().text();
 }
 
 }  // namespace

@@ -125,6 +125,30 @@ constexpr std::pair<std::string_view, std::string_view> kMambaParts[] = {{"input
                                                                          {"pre_ff_layernorm.", "ffn_norm."},
                                                                          {"feed_forward.", "ffn."}};
 
+// Which feed-forward halves are mixtures, and their widths. half: "mlp.".
+Result<void> read_halves(BackboneConfig& c, const NamedTensors& tensors, const Json& config, std::string_view half, std::string_view router,
+                         std::string_view where) {
+  c.n_experts = c.experts_used = 1;
+  for (std::int64_t i = 0; i < c.n_layers; ++i) {
+    const std::string before = fmt::format("{}{}.{}", kLayers, i, half);
+    const std::int64_t experts = size_of(tensors, before + std::string(router), 0);
+    if (experts > 0) {
+      c.expert_layers.push_back(static_cast<double>(i));
+      c.n_experts = experts;
+      c.d_expert = size_of(tensors, before + "experts.0.up_proj.weight", 0);
+      c.d_shared_expert = size_of(tensors, before + "shared_expert.up_proj.weight", 0);
+    } else {
+      c.d_ffn = size_of(tensors, before + "up_proj.weight", 0);
+    }
+  }
+  if (c.expert_layers.empty()) return {};
+  if (c.n_experts == 1) return refused("a mixture of one expert", where, "at least two");
+  const double used = python_number(config.find("num_experts_per_tok"), 0);
+  if (!(used >= 1 && used <= 256)) return refused("num_experts_per_tok is missing or no whole number", where, "from 1");
+  c.experts_used = static_cast<std::int64_t>(used);
+  return {};
+}
+
 // Ours keeps channels last; nothing else is asked for.
 std::optional<std::vector<float>> no_state(const std::string&, const StateBatch&) { return std::nullopt; }
 
@@ -147,20 +171,7 @@ Result<PublishedModel> published_jamba(const NamedTensors& tensors, const Json& 
   c.conv_bias = tensors.count(mixer + "conv1d.bias") != 0;
   c.proj_bias = tensors.count(mixer + "in_proj.bias") != 0;
   c.mixer_norm_eps = c.norm_eps;
-  c.n_experts = 1;
-  for (std::int64_t i = 0; i < c.n_layers; ++i) {
-    const std::string half = fmt::format("{}{}.feed_forward.", kLayers, i);
-    const std::int64_t experts = size_of(tensors, half + "router.weight", 0);
-    if (experts > 0) c.expert_layers.push_back(static_cast<double>(i)), c.n_experts = experts;
-    c.d_ffn = size_of(tensors, half + (experts > 0 ? "experts.0.up_proj.weight" : "up_proj.weight"), 0);
-  }
-  if (c.n_experts > 1) {
-    const double used = python_number(config.find("num_experts_per_tok"), 0);
-    if (!(used >= 1 && used <= 256)) return refused("num_experts_per_tok is missing or no whole number", where, "from 1");
-    c.experts_used = static_cast<std::int64_t>(used);
-  } else {
-    c.experts_used = 1;
-  }
+  if (auto good = read_halves(c, tensors, config, "feed_forward.", "router.weight", where); !good) return fail(good.error());
   if (auto good = c.check(where); !good) return fail(good.error());
   set_ours(model, [names = *names](const auto& theirs) { return renamed(theirs, names); });
   model.state = no_state;
@@ -255,7 +266,9 @@ Result<PublishedModel> published_qwen3_next(const NamedTensors& tensors, const J
   PublishedModel model;
   BackboneConfig& c = model.config;
   c.architecture = "qwen3_next";
-  if (any_named(tensors, ".mlp.experts.")) return refused("blocks have experts", where, "mlp_only_layers of all blocks");
+  if (const Json* sums = config.find("norm_topk_prob"); sums != nullptr && sums->is_bool() && !sums->boolean()) {
+    return refused("norm_topk_prob is false", where, "true");
+  }
   const auto names = read_stack(model, tensors, config, "model.norm.weight", kQwenParts, where);
   if (!names) return fail(names.error());
   if (auto good = check_biases(tensors, where); !good) return fail(good.error());
@@ -265,7 +278,7 @@ Result<PublishedModel> published_qwen3_next(const NamedTensors& tensors, const J
   c.d_inner = size_of(tensors, mixer + "out_proj.weight", 1);
   c.head_dim = size_of(tensors, mixer + "norm.weight", 0);
   c.d_conv = size_of(tensors, mixer + "conv1d.weight", 2);
-  c.d_ffn = size_of(tensors, std::string(kLayers) + "0.mlp.up_proj.weight", 0);
+  if (auto good = read_halves(c, tensors, config, "mlp.", "gate.weight", where); !good) return fail(good.error());
   const std::int64_t keyed = (size_of(tensors, mixer + "conv1d.weight", 0) - c.d_inner) / 2;
   if (!(key_heads >= 1 && key_heads <= 4096) || heads < 1 || c.head_dim * heads != c.d_inner || keyed < 1 ||
       keyed % static_cast<std::int64_t>(key_heads) != 0 || heads % static_cast<std::int64_t>(key_heads) != 0) {

@@ -14,7 +14,7 @@ Result<PublishedModel> published_jamba(const NamedTensors& tensors, const Json& 
 bool is_published_bamba(const NamedTensors& tensors);
 Result<PublishedModel> published_bamba(const NamedTensors& tensors, const Json& config, std::string_view where);
 
-// Blocks with experts are refused.
+// Experts whose weights are not made to sum to one are refused.
 bool is_published_qwen3_next(const NamedTensors& tensors);
 Result<PublishedModel> published_qwen3_next(const NamedTensors& tensors, const Json& config, std::string_view where);
 
