@@ -29,8 +29,9 @@ struct Verification {
 };
 
 // Compares the published checkpoint with the reference tensors of `io`:
-//   input (batch, time, d) or ids (batch, time), or tokens (time); output, output_f64, logits; layer{i}.output; split.t{k}.output; output_split, output_step;
-//   output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state, state_step; kernel;
+//   input (batch, time, d) or ids (batch, time), or tokens (time); output, output_f64, logits; layer{i}.output; split.t{k}.output;
+//   output_split, output_step; output_rate_{r}; state.t{t}.layer{i}.conv | ssm, in the published layout; state.{i} and state.{i}.{field},
+//   of layer i after the last frame; state, state_step; kernel;
 //   cotangent, with grad.{weight} and grad.input of sum(output * cotangent).
 // Tolerances: `description`'s "tolerance", by tensor (suggested_absolute_tolerance) or as "fair" shares of the largest value; without one
 // 1e-5 of the largest value, 1e-4 for gradients. In f32 all gradients of a case have its loosest share; in double each its own.
