@@ -244,6 +244,29 @@ TEST(Backbone, StepsRunsSplitsLanesAndSnapshotsGiveTheSameBits) {
   std::printf("%zu configurations: steps, runs of any split, lanes and snapshots give the same bits\n", rounds);
 }
 
+TEST(Backbone, StaysWithinTheScratchThatItAsksFor) {
+  Rng rng(31);
+  constexpr std::size_t kGuard = 256;
+  constexpr float kMark = 12345.0f;
+  for (std::size_t round = 0; round < 4 * architectures().size(); ++round) {
+    const Architecture& architecture = architectures()[round % architectures().size()];
+    Case c(architecture, rng);
+    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round) + " d_model " + std::to_string(c.d));
+    for (const std::size_t rows : {1u, 2u, 7u, 64u, 70u}) {
+      const std::size_t size = c.backbone->scratch_floats(rows);
+      std::vector<float> scratch(size + kGuard, kMark), in = normal_rows(rows, c.d, rng), out(in.size());
+      State state = fresh(*c.backbone);
+      c.backbone->run({state.data(), c.dt}, MatrixView(in.data(), rows, c.d), MatrixSpan(out.data(), rows, c.d),
+                      std::span(scratch).first(size));
+      std::vector<State> states(rows, fresh(*c.backbone));
+      std::vector<Lane> lanes;
+      for (State& each : states) lanes.push_back({each.data(), c.dt});
+      c.backbone->step(lanes, MatrixView(in.data(), rows, c.d), MatrixSpan(out.data(), rows, c.d), std::span(scratch).first(size));
+      EXPECT_TRUE(std::all_of(scratch.begin() + size, scratch.end(), [](float v) { return v == kMark; })) << rows << " rows";
+    }
+  }
+}
+
 template <typename T>
 WeightVars<T> leaves(autograd::Tape<T>& tape, const NamedTensors& weights) {
   WeightVars<T> vars;
