@@ -31,7 +31,7 @@ constexpr std::int64_t kLongestLookback = 10'000;  // the equations hold its squ
 
 struct Wishes {
   std::vector<std::string> files, seasons, methods;
-  std::string horizon, stride, split = "70,10", report;
+  std::string horizon, stride, split = "70,10", report, sampling;
   std::int64_t lookback = 0;
   double lambda = 30;
   bool pooled = false;
@@ -278,6 +278,7 @@ Result<int> backtest(Options& options, const Context& context) {
   options.output("--report FILE", wishes.report, "Writes an HTML report.");
   options.flag("--per-horizon", wishes.per_horizon, "Also one row for each step ahead.");
   options.flag("--per-channel", wishes.per_channel, "Also one row for each channel.");
+  declare_sampling(options, wishes.sampling);
   wishes.limits.declare(options);
   wishes.load.declare(options);
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
@@ -290,7 +291,7 @@ Result<int> backtest(Options& options, const Context& context) {
   const bool has_model = wishes.files.size() == 2;
   std::shared_ptr<const Predictor> model;
   if (has_model) {
-    auto loaded = Predictor::load(wishes.files[0]);
+    auto loaded = load_sampled(wishes.files[0], {}, wishes.sampling);
     if (!loaded) return fail(loaded.error());
     model = std::move(*loaded);
   }
@@ -298,7 +299,7 @@ Result<int> backtest(Options& options, const Context& context) {
   if (!recording) return fail(recording.error());
   for (Series& series : recording->series) {
     if (!model) continue;
-    auto chosen = select_for_model(model->schema(), series, wishes.files.back());
+    auto chosen = select_for_model(stream_schema(*model), series, wishes.files.back());
     if (!chosen) return fail(chosen.error());
     series = std::move(*chosen);
   }

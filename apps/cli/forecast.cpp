@@ -153,7 +153,7 @@ Result<int> forecast(Options& options, const Context& context) {
   request.samples = static_cast<std::size_t>(ask.samples);
   request.temperature = ask.temperature;
   request.seed = context.seed;
-  auto recording = read_for_model(p.schema(), ask.file, ask.csv, {.some = false, .resample = ask.resample});
+  auto recording = read_for_model(stream_schema(p), ask.file, ask.csv, {.some = false, .resample = ask.resample});
   if (!recording) return fail(recording.error());
   const auto plan = Plan::read(ask.plan, p, ask.csv);
   if (!plan) return fail(plan.error());
@@ -180,9 +180,13 @@ Result<int> forecast(Options& options, const Context& context) {
     Forecast f;
     if (auto done = session.forecast(one, f); !done) return fail(done.error());
     // The session counts from the first row that it saw, a reader from the first of the recording; and months are of the calendar.
-    const bool timed = p.schema().step_ns != 0;
-    for (std::size_t h = 0; h < f.time_ns.size(); ++h)
-      f.time_ns[h] = timed ? data::row_time(series, rows + h) : static_cast<std::int64_t>(rows + h) * kRowOfNoTime;
+    const std::int64_t step_ns = p.schema().step_ns;
+    for (std::size_t h = 0; h < f.time_ns.size(); ++h) {
+      f.time_ns[h] = step_ns == 0 ? static_cast<std::int64_t>(rows + h) * kRowOfNoTime
+                     : p.options().sampling.as_trained()
+                         ? data::row_time(series, rows + h)
+                         : data::later(data::row_time(series, rows - 1), static_cast<std::int64_t>(h) + 1, step_ns);
+    }
     forecasts.push_back(std::move(f));
   }
   if (unknown > 0) {

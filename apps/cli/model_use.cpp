@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/io/recording.h"
@@ -19,6 +20,7 @@ void ModelUse::declare(Options& options) {
   options.flag("--uncalibrated", uncalibrated, "Intervals as the model gives them, without the calibration in its file.");
   options.option("--decimals N", decimals,
                  "Digits after the point of every number that is written; limits hold for what is written. -1: all of them.");
+  declare_sampling(options, sampling);
   options.option("--levels LIST", levels, "Levels of the quantiles, such as 0.1,0.5,0.9; those of the calibration where nothing is said.");
 }
 
@@ -55,7 +57,58 @@ Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, con
   options.adapt = adapt && !use.uncalibrated;
   options.max_gap = use.max_gap;
   options.grid.decimals = static_cast<int>(use.decimals);
-  return Predictor::load(path, std::move(options));
+  return load_sampled(path, std::move(options), use.sampling);
+}
+
+void declare_sampling(Options& options, std::string& sampling) {
+  options.option(
+      "--sampling RATE", sampling,
+      "How the recording is sampled where that differs from the training data: 200Hz, 5ms, or 2x (0.5x) as often. For models whose "
+      "recurrence runs in time, such as s4d, s5, lru and mamba; steps ahead stay those of the training data.");
+}
+
+Result<Sampling> parse_sampling(const std::string& text, std::int64_t step_ns, std::string_view where) {
+  const auto bad = [&](std::string what, std::string expected) {
+    return fail({Fault::kBadUse, std::move(what), std::string(where), std::move(expected), ""});
+  };
+  const auto number_before = [&](std::string_view unit) -> std::optional<double> {
+    if (!text.ends_with(unit)) return std::nullopt;
+    const char* end = text.data() + text.size() - unit.size();
+    double value = 0;
+    const auto [rest, fault] = std::from_chars(text.data(), end, value);
+    if (fault != std::errc{} || rest != end || !(value > 0) || !std::isfinite(value)) return std::nullopt;
+    return value;
+  };
+  if (const auto times = number_before("x")) return sampling_of(*times, where);
+  double period_s = 0;
+  if (const auto rate = number_before("kHz")) {
+    period_s = 1e-3 / *rate;
+  } else if (const auto plain = number_before("Hz")) {
+    period_s = 1 / *plain;
+  } else {
+    const auto period = parse_duration(text, where);
+    if (!period) return bad(fmt::format("'{}' is no rate", text), "a rate (200Hz), a time (5ms), or how many times as often (2x)");
+    period_s = static_cast<double>(*period) * 1e-9;
+  }
+  if (step_ns == 0) return bad("the model counts rows and knows no time", "how many times as often (2x, 0.5x)");
+  if (!(period_s > 0)) return bad(fmt::format("'{}' is no time between frames", text), "a time above 0");
+  return sampling_of(static_cast<double>(step_ns) * 1e-9 / period_s, where);
+}
+
+Result<std::shared_ptr<const Predictor>> load_sampled(const std::string& path, PredictorOptions options, const std::string& sampling) {
+  if (sampling.empty()) return Predictor::load(path, std::move(options));
+  auto file = read_model_file(path);
+  if (!file) return fail(file.error());
+  const auto parsed = parse_sampling(sampling, file->schema.step_ns, "--sampling");
+  if (!parsed) return fail(parsed.error());
+  options.sampling = *parsed;
+  return Predictor::make(std::move(*file), std::move(options), path);
+}
+
+Schema stream_schema(const Predictor& predictor) {
+  Schema schema = predictor.schema();
+  schema.step_ns = predictor.frame_ns();
+  return schema;
 }
 
 namespace {

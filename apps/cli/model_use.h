@@ -23,12 +23,21 @@ struct ModelUse {
   std::int64_t decimals = -1;
   std::int64_t max_gap = 64;  // of a stream; see PredictorOptions
   std::string levels;         // as written
+  std::string sampling;       // as written
 
   void declare(Options& options);
 };
 
 // "0.1,0.5,0.9"; empty: none. `where` names the option.
 Result<std::vector<double>> parse_levels(const std::string& text, std::string_view where);
+
+void declare_sampling(Options& options, std::string& sampling);
+// "200Hz", "5ms" (beside the model's own step), or "2x": frames in a period of the training data.
+Result<Sampling> parse_sampling(const std::string& text, std::int64_t step_ns, std::string_view where);
+// The model with the options, its streams sampled as `sampling` says; empty: as the training data.
+Result<std::shared_ptr<const Predictor>> load_sampled(const std::string& path, PredictorOptions options, const std::string& sampling);
+// The model's channels at the step of its streams.
+Schema stream_schema(const Predictor& predictor);
 
 Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, const ModelUse& use, bool adapt);
 

@@ -194,7 +194,7 @@ Result<int> stream(Options& options, const Context& context) {
     if (*kind != io::LineKind::kFrame) continue;
     const std::int64_t step_ns = p.schema().step_ns;
     if (!frame.time_ns) ++without_time;
-    const std::int64_t time_ns = frame.time_ns.value_or(session.frames() == 0 ? 0 : session.last_time_ns() + step_ns);
+    const std::int64_t time_ns = frame.time_ns.value_or(session.frames() == 0 ? 0 : session.last_time_ns() + p.frame_ns());
     if (!outlook.begun()) outlook.begin(time_ns);
     const Prediction& one = session.step({time_ns, frame.values}, outlook.known_next(time_ns));
     if (one.status == StepStatus::kLate) {

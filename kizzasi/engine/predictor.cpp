@@ -26,7 +26,8 @@ class Fingerprint {
   std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-std::uint64_t identity_of(const ModelFile& file, std::span<const ConstraintText> constraints, std::span<const double> levels) {
+std::uint64_t identity_of(const ModelFile& file, std::span<const ConstraintText> constraints, std::span<const double> levels,
+                          Sampling sampling) {
   Fingerprint print;
   print.add(to_json(file.config).dump());
   print.add(to_json(file.schema).dump());
@@ -36,6 +37,10 @@ std::uint64_t identity_of(const ModelFile& file, std::span<const ConstraintText>
   for (const auto& [name, tensor] : file.weights) {
     print.add(name);
     for (const float w : tensor.values) print.add(std::bit_cast<std::uint32_t>(w));
+  }
+  if (!sampling.as_trained()) {
+    print.add(sampling.faster);
+    print.add(sampling.slower);
   }
   return print.value();
 }
@@ -70,13 +75,15 @@ Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, Predict
   };
   if (auto good = file.config.check("config"); !good) return placed(good.error());
   const ChannelCounts counts = channel_counts(file.schema);
-  auto model = SignalModel::load(file.config, counts, file.weights);
+  const Sampling sampling = options.sampling;
+  auto model = SignalModel::load(file.config, counts, file.weights, sampling);
   if (!model) return placed(model.error());
   auto family = DistributionFamily::of(file.config.head);
   if (!family) return placed(family.error());
   auto levels = levels_of(file, options, *family);
   if (!levels) return fail(levels.error());
   options.levels = std::move(*levels);
+  if (!sampling.as_trained()) options.adapt = false;  // what is measured next is not what was predicted
   if (options.max_gap < 0) return fail({Fault::kBadUse, fmt::format("the longest gap is {} frames", options.max_gap), "", "0 or more", ""});
 
   std::vector<ConstraintText> constraints;
@@ -97,7 +104,9 @@ Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, Predict
       std::any_of(made->constraints_.begin(), made->constraints_.end(), [](const ConstraintText& c) { return c.otherwise == "reject"; });
   made->layout_ =
       SessionLayout(made->model_.layout(), made->guard_->state_bytes(), made->channels(), counts.targets, made->options_.levels.size());
-  made->identity_ = identity_of(made->file_, made->constraints_, made->options_.levels);
+  made->identity_ = identity_of(made->file_, made->constraints_, made->options_.levels, sampling);
+  const auto slower = static_cast<std::int64_t>(sampling.slower), faster = static_cast<std::int64_t>(sampling.faster);
+  made->frame_ns_ = made->file_.schema.step_ns / faster * slower + made->file_.schema.step_ns % faster * slower / faster;
   made->file_.weights.clear();
   return std::shared_ptr<const Predictor>(std::move(made));
 }

@@ -23,7 +23,10 @@ struct PredictorOptions {
   std::vector<double> levels;               // of the quantiles; empty: the calibration's, else the head's, else seven usual ones
   bool calibrate = true;                    // false: quantiles as the model gives them
   bool adapt = true;                        // false: a stream's quantiles do not learn from what is measured
-  std::int64_t max_gap = 64;                // frames missing in time that are stepped as missing; after a longer gap a stream begins anew
+  // Of the streams beside the training data (SignalModel::load). Predictions stay one period of the training data apart, the first of them
+  // one after the newest frame; intervals do not learn from a stream at another rate.
+  Sampling sampling;
+  std::int64_t max_gap = 64;  // frames missing in time that are stepped as missing; after a longer gap a stream begins anew
 };
 
 // Immutable. Thread: any.
@@ -55,7 +58,9 @@ class Predictor {
   bool has_spread() const noexcept { return family_.has_density() || !calibration_.empty(); }
   bool can_reject() const noexcept { return can_reject_; }
   // Frames after which a longer history changes a windowed forecast no more; a fair warm-up for any other model.
-  std::size_t lookback() const noexcept { return model_.shape().lookback(); }
+  std::size_t lookback() const noexcept { return options_.sampling.frames_back(model_.shape().lookback() - 1) + 1; }
+  // Time from one frame of a stream to the next; 0: rows are counted, not timed.
+  std::int64_t frame_ns() const noexcept { return frame_ns_; }
 
   // The state of one session, field by field; docs/session.md describes it.
   const SessionLayout& layout() const noexcept { return layout_; }
@@ -77,6 +82,7 @@ class Predictor {
   std::vector<std::size_t> order_;
   SessionLayout layout_;
   std::uint64_t identity_ = 0;
+  std::int64_t frame_ns_ = 0;
   bool can_reject_ = false;
 };
 

@@ -73,6 +73,11 @@ Result<void> Rollout::check() const {
   if (known == 0 ? !request_.known.empty() : request_.known.size() % known != 0) {
     return bad(fmt::format("{} known values are given", request_.known.size()), "forecast", fmt::format("rows of {} channels", known));
   }
+  if (rolled() && predictor_.horizon() % predictor_.options().sampling.slower != 0) {
+    return bad(fmt::format("the horizon of {} steps goes beyond the model's {}, which end between two frames of a stream {} times slower",
+                           request_.horizon, predictor_.horizon(), predictor_.options().sampling.slower),
+               "forecast", fmt::format("a horizon of at most {}", predictor_.horizon()));
+  }
   if (!rolled() || observed == 0) return {};
   if (request_.observed_plan == ObservedPlan::kGiven && request_.observed.size() != observed * request_.horizon) {
     return bad(fmt::format("{} values of observed channels are given", request_.observed.size()), "forecast",
@@ -96,6 +101,10 @@ Path Rollout::start() const {
   path.model.assign(state_.begin(), state_.begin() + static_cast<std::ptrdiff_t>(layout.model_bytes));
   const auto guard = state_.subspan(layout.guard_at, layout.guard_bytes);
   path.guard.assign(guard.begin(), guard.end());
+  if (predictor_.options().sampling.faster > 1) {
+    const auto measured = state_field<double>(state_, layout.measured_at, predictor_.channels());
+    for (std::size_t t = 0; t < predictor_.targets(); ++t) path.last.push_back(measured[predictor_.order()[t]]);
+  }
   return path;
 }
 
@@ -150,14 +159,28 @@ double Rollout::given(std::size_t step, std::size_t place) const noexcept {
   return request_.observed_plan == ObservedPlan::kGiven && at < request_.observed.size() ? request_.observed[at] : kNan;
 }
 
-// The emitted values of a step become the frame that the model sees next.
+// The emitted values of a step become the frame that the model sees next. A faster stream has frames on the line from the step before;
+// a slower one has only every so-many-th step.
 void Rollout::feed(Path& path, std::size_t step, std::span<const double> values) {
+  const Sampling& sampling = predictor_.options().sampling;
+  if ((step + 1) % sampling.slower != 0) return;
+  std::vector<double> between(values.size());
+  for (std::size_t k = 1; k < sampling.faster; ++k) {
+    const double share = static_cast<double>(k) / static_cast<double>(sampling.faster);
+    for (std::size_t t = 0; t < values.size(); ++t) between[t] = path.last[t] + share * (values[t] - path.last[t]);
+    feed_frame(path, step, between);
+  }
+  if (!path.last.empty()) path.last.assign(values.begin(), values.end());
+  feed_frame(path, step, values);
+}
+
+void Rollout::feed_frame(Path& path, std::size_t step, std::span<const double> values) {
   const Predictor& p = predictor_;
   for (std::size_t i = 0; i < p.channels(); ++i) {
     row_[i] = p.file().normalizer.normalise(i < values.size() ? values[i] : given(step, i), p.order()[i]);
     if (!std::isfinite(row_[i])) row_[i] = std::numeric_limits<float>::quiet_NaN();
   }
-  p.model().push(path.model, row_, 1.0f, scratch_);
+  p.model().push(path.model, row_, p.options().sampling.period(), scratch_);
 }
 
 GuardStatus Rollout::constrain(Path& path, std::size_t step, std::span<double> values) {

@@ -16,6 +16,7 @@ namespace kizzasi {
 // One way into the future: the model's and the constraints' state along it.
 struct Path {
   AlignedVector<std::byte> model, guard;
+  std::vector<double> last;  // the values of the step before, of a stream that has frames between the steps
 };
 
 // Reads the session's state, never writes it. Thread: one at a time. Real-time: no.
@@ -44,6 +45,7 @@ class Rollout {
   std::span<const double> member(std::size_t step_in_block, std::size_t target) const noexcept;
   double given(std::size_t step, std::size_t channel_in_order) const noexcept;
   void feed(Path& path, std::size_t step, std::span<const double> values);
+  void feed_frame(Path& path, std::size_t step, std::span<const double> values);
   GuardStatus constrain(Path& path, std::size_t step, std::span<double> values);
   double quantile(std::size_t step, std::size_t step_in_block, std::size_t target, double level, double median) const;
   bool calibrated_by_block() const noexcept;

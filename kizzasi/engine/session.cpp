@@ -153,7 +153,7 @@ std::int64_t Session::last_time_ns() const noexcept {
 // How many steps the frame lies after the last one; 0: it is not newer.
 std::int64_t Session::frames_since_last(std::int64_t time_ns) const noexcept {
   const auto clock = state_field<std::uint64_t>(std::span<const std::byte>(state_), predictor_->layout().clock_at, 3);
-  const auto step = static_cast<std::uint64_t>(predictor_->schema().step_ns);
+  const auto step = static_cast<std::uint64_t>(predictor_->frame_ns());
   if (step == 0 || clock[0] == 0) return 1;
   if (time_ns <= static_cast<std::int64_t>(clock[1])) return 0;
   if (time_ns <= static_cast<std::int64_t>(clock[2])) return 1;
@@ -167,7 +167,7 @@ std::int64_t Session::frames_since_last(std::int64_t time_ns) const noexcept {
 bool Session::arrive(std::int64_t& time_ns) noexcept {
   const Predictor& p = *predictor_;
   const auto clock = state_field<std::uint64_t>(std::span(state_), p.layout().clock_at, 3);
-  const std::int64_t step = p.schema().step_ns;
+  const std::int64_t step = p.frame_ns();
   if (step == 0) time_ns = static_cast<std::int64_t>(counts()[kCountFrames]) * kRowOfNoTime;
   const std::int64_t steps = frames_since_last(time_ns);
   if (steps == 0) {
@@ -260,7 +260,8 @@ void Session::learn() noexcept {
 
 void Session::push() noexcept {
   if (waiting_ == 0) return;
-  predictor_->model().push_rows(model_state(), {rows_.data(), waiting_, predictor_->channels()}, 1.0f, scratch_);
+  predictor_->model().push_rows(model_state(), {rows_.data(), waiting_, predictor_->channels()}, predictor_->options().sampling.period(),
+                                scratch_);
   waiting_ = 0;
 }
 

@@ -54,17 +54,22 @@ constexpr Architecture stack_of(std::string_view name, std::string_view summary)
   return stack<kStackOf<kKind>>(name, summary);
 }
 
+constexpr Architecture in_time(Architecture architecture) {
+  architecture.in_time = true;
+  return architecture;
+}
+
 // To add one: its file, its line here, its page in docs/backbones.
 constexpr std::array kArchitectures = std::to_array<Architecture>({
-    stack_of<kMamba2Layer>("mamba2", "selective, matrix state per head: the default"),
-    stack_of<kMambaLayer>("mamba", "selective, a step size for every channel"),
-    stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C"),
-    stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate"),
-    stack_of<kS4Layer>("s4", "s4d with all states of a channel coupled: a memory of the whole past from the start"),
-    stack_of<kDssLayer>("dss", "s4d with one spectrum for all channels"),
-    stack_of<kS5Layer>("s5", "s4d's system with all channels in and out of one state"),
-    stack_of<kLruLayer>("lru", "linear, stable by construction, one complex state for all channels"),
-    stack_of<kH3Layer>("h3", "a shift register and a diagonal system between products: recall at the cost of linear systems"),
+    in_time(stack_of<kMamba2Layer>("mamba2", "selective, matrix state per head: the default")),
+    in_time(stack_of<kMambaLayer>("mamba", "selective, a step size for every channel")),
+    in_time(stack_of<kFalconMambaLayer>("falcon_mamba", "mamba with normalised dt, B and C")),
+    in_time(stack_of<kS4dLayer>("s4d", "linear and time-invariant, complex states: smooth dynamics, any sampling rate")),
+    in_time(stack_of<kS4Layer>("s4", "s4d with all states of a channel coupled: a memory of the whole past from the start")),
+    in_time(stack_of<kDssLayer>("dss", "s4d with one spectrum for all channels")),
+    in_time(stack_of<kS5Layer>("s5", "s4d's system with all channels in and out of one state")),
+    in_time(stack_of<kLruLayer>("lru", "linear, stable by construction, one complex state for all channels")),
+    in_time(stack_of<kH3Layer>("h3", "a shift register and a diagonal system between products: recall at the cost of linear systems")),
     stack_of<kMinGruLayer>("mingru", "gates that see the input alone, one number a channel"),
     stack_of<kMinLstmLayer>("minlstm", "mingru with gates to keep and to take, normalised"),
     stack_of<kGruLayer>("gru", "gates that see the input and the last output"),

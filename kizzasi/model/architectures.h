@@ -24,6 +24,8 @@ struct Architecture {
   NamedTensors (*initial_weights)(const BackboneConfig&, Rng);
   // Checks names and shapes; a missing, surplus or misshapen tensor is an error that names it.
   Result<std::unique_ptr<Backbone>> (*load)(const BackboneConfig&, const NamedTensors&);
+  // Its recurrence runs in time: a lane's dt changes its step size, and a stream may be sampled at another rate than the training data.
+  bool in_time = false;
 };
 
 std::span<const Architecture> architectures();

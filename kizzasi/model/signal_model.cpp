@@ -32,17 +32,31 @@ class Scratch {
   float* end_;
 };
 
-// The ring of one stream as a past (signal_features.h).
+// The ring of one stream as a past (signal_features.h), in periods of the training data; between two frames on the line that joins them.
 struct RingPast {
   const float* values;
   const std::uint8_t* absent;
   std::size_t ring, channels;
   std::uint64_t frames;
+  Sampling sampling;
 
-  bool seen(std::size_t back) const noexcept { return back < frames && back < ring; }
-  std::size_t place(std::size_t back) const noexcept { return static_cast<std::size_t>((frames - 1 - back) % ring) * channels; }
-  float value(std::size_t back, std::size_t channel) const noexcept { return values[place(back) + channel]; }
-  bool missing(std::size_t back, std::size_t channel) const noexcept { return absent[place(back) + channel] != 0; }
+  bool seen(std::size_t back) const noexcept {
+    const std::size_t frame = sampling.frames_back(back);
+    return frame < frames && frame < ring;
+  }
+  float value(std::size_t back, std::size_t channel) const noexcept {
+    const std::size_t after = sampling.slower == 1 ? back * sampling.faster : back / sampling.slower, rest = back % sampling.slower;
+    const float newer = values[place(after) + channel];
+    if (rest == 0) return newer;
+    return newer + (values[place(after + 1) + channel] - newer) * static_cast<float>(rest) / static_cast<float>(sampling.slower);
+  }
+  bool missing(std::size_t back, std::size_t channel) const noexcept {
+    const std::size_t frame = sampling.frames_back(back);
+    return absent[place(frame) + channel] != 0 || (back % sampling.slower != 0 && absent[place(frame - 1) + channel] != 0);
+  }
+
+ private:
+  std::size_t place(std::size_t frame) const noexcept { return static_cast<std::size_t>((frames - 1 - frame) % ring) * channels; }
 };
 
 template <typename T>
@@ -59,6 +73,7 @@ T* field(std::span<std::byte> state, std::size_t offset) noexcept {
 const ModelConfig& SignalModel::config() const noexcept { return parts_->config; }
 ChannelCounts SignalModel::counts() const noexcept { return parts_->counts; }
 const SignalShape& SignalModel::shape() const noexcept { return parts_->shape; }
+const Sampling& SignalModel::sampling() const noexcept { return parts_->sampling; }
 std::size_t SignalModel::parameter_count() const noexcept { return parts_->weights; }
 std::size_t SignalModel::weight_bytes() const noexcept { return parts_->weight_bytes; }
 const StateLayout& SignalModel::layout() const noexcept { return parts_->layout; }
@@ -101,7 +116,7 @@ void SignalModel::push_rows(std::span<std::byte> state, kernels::MatrixView fram
   auto* absent = field<std::uint8_t>(state, p.missing_at);
   std::uint64_t& count = *field<std::uint64_t>(state, p.frames_at);
   if (p.lane_stride == 0) {  // windowed, or no backbone: the ring is all
-    for (std::size_t r = 0; r < frames.rows; ++r) enter(s, p.ring, channels, values, absent, count, frames.row(r));
+    for (std::size_t r = 0; r < frames.rows; ++r) enter(p.filling, p.ring, channels, values, absent, count, frames.row(r));
     return;
   }
 
@@ -116,8 +131,8 @@ void SignalModel::push_rows(std::span<std::byte> state, kernels::MatrixView fram
   for (std::size_t begin = 0; begin < frames.rows; begin += kRunRows) {
     const std::size_t rows = std::min(kRunRows, frames.rows - begin);
     for (std::size_t r = 0; r < rows; ++r) {
-      enter(s, p.ring, channels, values, absent, count, frames.row(begin + r));
-      const RingPast past{values, absent, p.ring, channels, count};
+      enter(p.filling, p.ring, channels, values, absent, count, frames.row(begin + r));
+      const RingPast past{values, absent, p.ring, channels, count, p.sampling};
       for (std::size_t lane = 0; lane < s.lanes; ++lane) {
         embed_input(s, past, lane, 0, zeros, ones, vectors.subspan((lane * rows + r) * s.vector(), s.vector()));
       }
@@ -184,8 +199,12 @@ void SignalModel::predict(std::span<const std::byte> state, std::span<const floa
                           std::span<float> scratch) const noexcept {
   const Parts& p = *parts_;
   const SignalShape& s = p.shape;
-  const RingPast past{field<float>(state, p.values_at), field<std::uint8_t>(state, p.missing_at), p.ring, p.counts.inputs(),
-                      *field<std::uint64_t>(state, p.frames_at)};
+  const RingPast past{field<float>(state, p.values_at),
+                      field<std::uint8_t>(state, p.missing_at),
+                      p.ring,
+                      p.counts.inputs(),
+                      *field<std::uint64_t>(state, p.frames_at),
+                      p.sampling};
   Scratch take(scratch);
   const std::size_t features = s.slots() + s.known;
   const auto lane_anchor = take.take(s.inputs()), lane_spread = take.take(s.inputs());

@@ -17,6 +17,7 @@
 
 #include "kizzasi/model/backbone.h"
 #include "kizzasi/model/config.h"
+#include "kizzasi/model/sampling.h"
 #include "kizzasi/model/signal_shape.h"
 
 namespace kizzasi {
@@ -35,11 +36,14 @@ class SignalModel {
  public:
   static NamedTensors initial_weights(const ModelConfig& config, ChannelCounts counts, Rng rng);
   // Checks the configuration, names and shapes; a missing, surplus or misshapen tensor is an error that names it.
-  static Result<SignalModel> load(const ModelConfig& config, ChannelCounts counts, const NamedTensors& weights);
+  // sampling: of the streams. Another than that of the training data is for models whose recurrence runs in time, without known-future
+  // channels; any other is refused. Windows are read in periods of the training data.
+  static Result<SignalModel> load(const ModelConfig& config, ChannelCounts counts, const NamedTensors& weights, Sampling sampling = {});
 
   const ModelConfig& config() const noexcept;
   ChannelCounts counts() const noexcept;
   const SignalShape& shape() const noexcept;
+  const Sampling& sampling() const noexcept;
   std::size_t parameter_count() const noexcept;
   // Bytes of weights that one prediction reads.
   std::size_t weight_bytes() const noexcept;

@@ -105,7 +105,33 @@ NamedTensors SignalModel::initial_weights(const ModelConfig& config, ChannelCoun
   return weights;
 }
 
-Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts counts, const NamedTensors& weights) {
+namespace {
+
+Result<void> check_sampling(const ModelConfig& config, ChannelCounts counts, Sampling sampling) {
+  if (sampling.as_trained()) return {};
+  const auto refused = [](std::string what, std::string expected) {
+    return fail({Fault::kBadUse, std::move(what), "sampling", std::move(expected), "Resample the recording to the step of the model."});
+  };
+  if (config.parts == "shortcut")
+    return refused("the model is a short-cut alone, which knows steps and no time", "a model with a backbone");
+  const auto architecture = find_architecture(config.backbone.architecture);
+  if (!architecture) return fail(architecture.error());
+  if (!(*architecture)->in_time) {
+    std::string known;
+    for (const Architecture& each : architectures()) {
+      if (each.in_time) known.append(known.empty() ? "" : ", ").append(each.name);
+    }
+    return refused(fmt::format("{} counts frames, not time: it cannot run at another rate", config.backbone.architecture),
+                   fmt::format("one of {}", known));
+  }
+  if (counts.known > 0) return refused("the model has known-future channels, which stand on its own steps", "a model without them");
+  return {};
+}
+
+}  // namespace
+
+Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts counts, const NamedTensors& weights, Sampling sampling) {
+  if (auto good = check_sampling(config, counts, sampling); !good) return fail(good.error());
   if (auto good = config.check("model"); !good) return fail(good.error());
   if (counts.targets == 0) return fail({Fault::kBadUse, "the model has no target channel", "model", "at least one channel to predict", ""});
   auto p = std::make_shared<Parts>();
@@ -190,7 +216,11 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
       p->hidden_at = p->layout.add("hidden", FieldType::kF32, {s.lanes, s.d_model});
     }
   }
-  p->ring = s.lookback();
+  p->sampling = sampling;
+  p->filling = s;
+  // Where a season is no whole number of frames, the value before stands in for a missing one.
+  p->filling.season = s.season % sampling.slower == 0 ? sampling.frames_back(s.season) : 0;
+  p->ring = sampling.frames_back(s.lookback() - 1) + 1;
   p->values_at = p->layout.add("ring.values", FieldType::kF32, {p->ring, counts.inputs()});
   p->missing_at = p->layout.add("ring.missing", FieldType::kU8, {p->ring, counts.inputs()});
   p->frames_at = p->layout.add("frames", FieldType::kU64, {1});

@@ -14,6 +14,8 @@ struct SignalModel::Parts {
   ModelConfig config;
   ChannelCounts counts;
   SignalShape shape;
+  Sampling sampling;
+  SignalShape filling;  // the shape with the season in frames of the stream
   WindowNorm norm = WindowNorm::kNone;
 
   std::unique_ptr<Backbone> backbone;     // absent where parts = "shortcut"

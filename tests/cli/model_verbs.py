@@ -149,6 +149,38 @@ def test_the_wrong_data():
     run("forecast", "m.kz", "d.csv", "--temperature", "-1", code=2)
 
 
+def test_another_sampling_rate():
+    def sine(name, step_ms, seconds):
+        rows = [f"2024-01-01T00:00:{i * step_ms / 1000:06.3f}Z,{math.sin(i * step_ms / 200):.5f}\n" for i in range(seconds * 1000 // step_ms)]
+        pathlib.Path(name).write_text("time,x\n" + "".join(rows))
+
+    for name, step_ms in (("100hz.csv", 10), ("200hz.csv", 5), ("50hz.csv", 20)):
+        sine(name, step_ms, 20)
+    small = ["--targets", "x", "--d-model", "8", "--n-layers", "1", "--horizon", "6", "--recent", "4", "--steps", "2", "--quiet"]
+    run("train", "100hz.csv", "--architecture", "s4d", *small, "-o", "s4d.kz")
+    run("train", "100hz.csv", "--architecture", "gru", *small, "-o", "gru.kz")
+    plain = table(run("forecast", "s4d.kz", "100hz.csv")[0])
+    for name, forms in (("200hz.csv", ("200Hz", "5ms", "2x", "0.2kHz")), ("50hz.csv", ("50Hz", "20ms", "0.5x"))):
+        error = run("forecast", "s4d.kz", name, code=1)[1]
+        assert "--sampling" in error, error
+        answers = {run("forecast", "s4d.kz", name, "--sampling", form)[0] for form in forms}
+        assert len(answers) == 1, answers
+        rows = table(answers.pop())
+        # The model's own steps after the last row of the recording.
+        last = 19.995 if name == "200hz.csv" else 19.98
+        assert [r["time"] for r in rows] == [f"2024-01-01T00:00:{last + 0.01 * (i + 1):.3f}".rstrip("0").rstrip(".") + "Z" for i in range(6)], rows
+        assert "s4d" in run("backtest", "s4d.kz", name, "--sampling", forms[0], "--horizon", "10", "--methods", "naive")[0]
+        lines = pathlib.Path(name).read_text().splitlines()[:200]
+        streamed = table(run("stream", "s4d.kz", "--sampling", forms[0], text="\n".join(lines) + "\n")[0])
+        assert len(streamed) == 199 and "0 gap frames" in run("stream", "s4d.kz", "--sampling", forms[0], text="\n".join(lines) + "\n")[1]
+    assert len(plain) == 6
+    for form, words in (("1.5x", "whole multiple"), ("300", "no rate"), ("0Hz", "no rate"), ("-2x", "no rate"), ("nanx", "no rate"), ("2Hz", None)):
+        error = run("forecast", "s4d.kz", "100hz.csv", "--sampling", form, code=2 if words else 1)[1]
+        assert words is None or words in error, error
+    error = run("forecast", "gru.kz", "200hz.csv", "--sampling", "2x", code=2)[1]
+    assert "gru counts frames" in error and "s4d" in error, error
+
+
 def test_many_series_are_one_object():
     rows = "".join(",".join([stamp(i), who] + row_of(i + shift)) + "\n" for who, shift in (("a", 0), ("b", 9)) for i in range(60))
     pathlib.Path("two.csv").write_text("time,unique_id,flow,level,valve,hour\n" + rows)
