@@ -52,31 +52,23 @@ void PointMetrics::add(double truth, double forecast) noexcept {
     ++smape_terms_;
     symmetric_ += std::abs(error) / size;
   }
-  if (pairs_ == 1) first_ = truth;
-  const auto n = static_cast<double>(pairs_);
-  const double t = truth - first_, f = forecast - first_;
-  const double from_truth = t - mean_truth_, from_forecast = f - mean_forecast_;
-  mean_truth_ += from_truth / n;
-  mean_forecast_ += from_forecast / n;
-  truth_2_ += from_truth * (t - mean_truth_);
-  forecast_2_ += from_forecast * (f - mean_forecast_);
-  product_2_ += from_truth * (f - mean_forecast_);
+  const double from_mean = truths_.deviation(truth);
+  truths_.add(truth);
+  forecasts_.add(forecast);
+  product_ += from_mean * forecasts_.deviation(forecast);
 }
 
 void PointMetrics::merge(const PointMetrics& other) noexcept {
   missing_ += other.missing_;
   unusable_ += other.unusable_;
   if (other.pairs_ == 0) return;
-  const auto n = static_cast<double>(pairs_), m = static_cast<double>(other.pairs_);
-  if (pairs_ == 0) first_ = other.first_;
-  const double apart = other.first_ - first_;
-  const double truth = apart + other.mean_truth_ - mean_truth_, forecast = apart + other.mean_forecast_ - mean_forecast_;
-  const double share = m / (n + m);  // Chan, Golub and LeVeque 1979: central sums of two parts
-  truth_2_ += other.truth_2_ + truth * truth * n * share;
-  forecast_2_ += other.forecast_2_ + forecast * forecast * n * share;
-  product_2_ += other.product_2_ + truth * forecast * n * share;
-  mean_truth_ += truth * share;
-  mean_forecast_ += forecast * share;
+  if (pairs_ > 0) {
+    const auto n = static_cast<double>(pairs_), m = static_cast<double>(other.pairs_);
+    product_ += truths_.mean_apart_from(other.truths_) * forecasts_.mean_apart_from(other.forecasts_) * (n * m / (n + m));
+  }
+  product_ += other.product_;
+  truths_.merge(other.truths_);
+  forecasts_.merge(other.forecasts_);
   pairs_ += other.pairs_;
   mape_terms_ += other.mape_terms_;
   smape_terms_ += other.smape_terms_;
@@ -96,10 +88,11 @@ double PointMetrics::mape_percent() const noexcept { return 100 * ratio(ratio_, 
 double PointMetrics::smape_200_percent() const noexcept { return 200 * ratio(symmetric_, pairs_); }
 double PointMetrics::smape_100_fraction() const noexcept { return ratio(symmetric_, pairs_); }
 double PointMetrics::wape() const noexcept { return ratio(absolute_, truth_size_); }
-double PointMetrics::r2() const noexcept { return 1 - ratio(squared_, truth_2_); }
+double PointMetrics::r2() const noexcept { return 1 - ratio(squared_, truths_.squares()); }
 double PointMetrics::correlation() const noexcept {
-  const double both = truth_2_ > 0 && forecast_2_ > 0 ? std::sqrt(truth_2_) * std::sqrt(forecast_2_) : 0;
-  return ratio(product_2_, both);
+  const double truth = truths_.squares(), forecast = forecasts_.squares();
+  const double both = truth > 0 && forecast > 0 ? std::sqrt(truth) * std::sqrt(forecast) : 0;
+  return ratio(product_, both);
 }
 double PointMetrics::mase(const SeasonalScale& scale) const noexcept { return ratio(mae(), scale.absolute); }
 double PointMetrics::rmsse(const SeasonalScale& scale) const noexcept { return std::sqrt(ratio(mse(), scale.squared)); }

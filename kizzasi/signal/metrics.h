@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "kizzasi/base/running_moments.h"
+
 namespace kizzasi {
 
 // Every measure that is not defined (no term, division by a scale of zero) is NaN, never 0 or infinity; how many terms each had is told.
@@ -46,9 +48,8 @@ class PointMetrics {
  private:
   std::size_t pairs_ = 0, missing_ = 0, unusable_ = 0, mape_terms_ = 0, smape_terms_ = 0;
   double error_ = 0, absolute_ = 0, squared_ = 0, truth_size_ = 0, ratio_ = 0, symmetric_ = 0;  // sums
-  double first_ = 0;  // truth of the first pair: means are kept as distances from it, so that a large offset costs no digits
-  double mean_truth_ = 0, mean_forecast_ = 0;            // running (Welford)
-  double truth_2_ = 0, forecast_2_ = 0, product_2_ = 0;  // sums of central products
+  RunningMoments truths_, forecasts_;
+  double product_ = 0;  // sum of the products of their deviations
 };
 
 // The pinball (quantile) loss of one forecast: what its expected value minimises is the quantile at `level`.
