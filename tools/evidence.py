@@ -54,6 +54,9 @@ CHECKS = [
           "build/bin/model_test --gtest_brief=1 --gtest_filter='*Allocations*'", r"\[  PASSED  \] .*"),
     Check("history", "the time of a step does not grow with history: a million steps of every backbone", "build/bin/kizzasi_history 1000000",
           r"^\w+ +\d+ steps: .*"),
+    Check("silence", "the time of a step does not grow in silence: a million frames of zeros after a signal, every backbone; no denormal number in "
+          "any state on the way", "build/bin/kizzasi_history 1000000 silent && " + unit("engine", 1_000_000, "Silence*", "KIZZASI_STEPS"),
+          r"^\w+ +\d+ steps: .*", r"\[  PASSED  \] .*"),
     Check("emitted", "ten million values out of the guard under random limits, none outside, as double and as text",
           unit("logic", 10_000_000, "Emitted*"), r"\d+ values emitted .*"),
     Check("emitted-by-sessions", "ten million values out of whole sessions and forecasts of random models under random limits, none outside, as double "
