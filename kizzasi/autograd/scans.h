@@ -6,9 +6,19 @@
 
 namespace kizzasi::autograd {
 
-// Causal depthwise convolution from zero history: x (batch, time, channels), w (channels, 1, K) as published, bias (channels) or {}.
+// Causal depthwise convolution from zero history: x (batch, time, channels), w (channels, 1, K) as published, bias (channels) or {}; taps
+// stand `dilation` >= 1 frames apart.
 template <typename T>
-Var<T> conv1d(Var<T> x, Var<T> w, Var<T> bias);
+Var<T> conv1d(Var<T> x, Var<T> w, Var<T> bias, std::size_t dilation = 1);
+
+// The same over all channels: x (batch, time, channels), w (outputs, channels, K) as published -> (batch, time, outputs).
+template <typename T>
+Var<T> causal_conv(Var<T> x, Var<T> w, Var<T> bias, std::size_t dilation = 1);
+
+// What each frame of such a convolution takes in: x (batch, time, channels) -> (batch, time, taps channels), oldest first, zeros before the
+// start.
+template <typename T>
+Var<T> dilated_rows(Var<T> x, std::size_t taps, std::size_t dilation);
 
 // Mamba's scan from h = 0: x, delta (batch, time, E); a (E, N) negative, as published after -exp; b, c (batch, time, N); d (E). -> (batch,
 // time, E)
