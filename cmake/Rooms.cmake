@@ -4,7 +4,7 @@ kizzasi_room(base LIBS tl::expected PRIVATE_LIBS fmt::fmt $<BUILD_INTERFACE:nloh
 kizzasi_room(kernels PRIVATE_LIBS hwy::hwy PRIVATE_DEFINES HWY_BROKEN_EMU128=0 TEST_LIBS hwy::hwy)
 
 kizzasi_room(signal DEPS base PRIVATE_LIBS fmt::fmt)
-kizzasi_room(tensor DEPS base PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
+kizzasi_room(tensor DEPS base kernels PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
 
 kizzasi_room(autograd DEPS base kernels TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(logic DEPS base signal PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)

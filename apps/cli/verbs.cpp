@@ -35,6 +35,10 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      constraints},
     {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
      "kizzasi inspect traffic.kizzasi\nkizzasi inspect checkpoint.safetensors --json", inspect},
+    {"convert", "Writes a model in fewer bits, after measuring what its forecasts lose.",
+     "kizzasi convert traffic.kizzasi -o small.kizzasi --quantize int8 --data traffic.csv\n"
+     "kizzasi convert plant.kizzasi -o plant16.kizzasi --quantize bf16 --unmeasured",
+     convert},
     {"verify", "Compares a published checkpoint, as computed here, with reference outputs, states and gradients.",
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",

@@ -14,6 +14,7 @@ Result<int> stream(Options& options, const Context& context);
 Result<int> detect(Options& options, const Context& context);
 Result<int> constraints(Options& options, const Context& context);
 Result<int> inspect(Options& options, const Context& context);
+Result<int> convert(Options& options, const Context& context);
 Result<int> verify(Options& options, const Context& context);
 Result<int> bench(Options& options, const Context& context);
 Result<int> demo(Options& options, const Context& context);

@@ -51,7 +51,7 @@ std::uint16_t to_f16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const float size = std::abs(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7E00u);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7E00u | ((bits >> 13) & 0x1FFu));
   if (size >= 65520.0f) return static_cast<std::uint16_t>(sign | 0x7C00u);
   if (size < 0x1p-14f) return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(size * 0x1p24f)));
   const std::uint32_t positive = bits & 0x7FFFFFFFu;

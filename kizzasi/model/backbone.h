@@ -13,6 +13,7 @@
 #include "kizzasi/base/rng.h"
 #include "kizzasi/kernels/matrix.h"
 #include "kizzasi/model/config.h"
+#include "kizzasi/model/layer_weights.h"
 #include "kizzasi/model/state_layout.h"
 #include "kizzasi/tensor/tensor.h"
 
@@ -45,6 +46,8 @@ class Backbone {
 
   virtual const BackboneConfig& config() const noexcept = 0;
   virtual const StateLayout& layout() const noexcept = 0;
+  // The weights that stand in the precision of their tensors (Tensor::storage); all others are f32.
+  virtual const PackedNames& packed() const noexcept = 0;
   // Floats of scratch that step needs for that many lanes, and run for that many rows.
   virtual std::size_t scratch_floats(std::size_t rows) const noexcept = 0;
   // The state before the first frame.

@@ -13,6 +13,7 @@
 #include "kizzasi/autograd/gradient_check_test.h"
 #include "kizzasi/base/aligned.h"
 #include "kizzasi/model/architectures.h"
+#include "kizzasi/model/quantize.h"
 
 namespace kizzasi {
 namespace {
@@ -153,6 +154,15 @@ State fresh(const Backbone& backbone) {
   return state;
 }
 
+NamedTensors in_fewer_bits(const Architecture& architecture, const BackboneConfig& config, const NamedTensors& weights,
+                           kernels::Precision precision) {
+  const auto whole = architecture.load(config, weights);
+  EXPECT_TRUE(whole) << whole.error().text();
+  auto rounded = quantized(weights, (*whole)->packed(), precision);
+  EXPECT_TRUE(rounded) << rounded.error().text();
+  return std::move(*rounded);
+}
+
 // Everything random of one case.
 struct Case {
   BackboneConfig config;
@@ -163,8 +173,10 @@ struct Case {
   std::vector<float> input;  // (frames, d)
   std::vector<float> scratch;
 
-  Case(const Architecture& architecture, Rng& rng) : config(random_config(rng, architecture.name)) {
+  Case(const Architecture& architecture, Rng& rng, kernels::Precision precision = kernels::Precision::kF32)
+      : config(random_config(rng, architecture.name)) {
     weights = random_weights(architecture, config, rng);
+    if (precision != kernels::Precision::kF32) weights = in_fewer_bits(architecture, config, weights, precision);
     auto loaded = architecture.load(config, weights);
     EXPECT_TRUE(loaded) << loaded.error().text();
     backbone = std::move(*loaded);
@@ -196,8 +208,10 @@ TEST(Backbone, StepsRunsSplitsLanesAndSnapshotsGiveTheSameBits) {
   const std::size_t rounds = cases();
   for (std::size_t round = 0; round < rounds; ++round) {
     const Architecture& architecture = architectures()[round % architectures().size()];
-    Case c(architecture, rng);
-    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round) + " d_model " + std::to_string(c.d));
+    const kernels::Precision precision = kernels::kPrecisions[rng.uniform() < 0.5 ? 0 : rng.below(kernels::kPrecisions.size())];
+    Case c(architecture, rng, precision);
+    SCOPED_TRACE(std::string(architecture.name) + " case " + std::to_string(round) + " d_model " + std::to_string(c.d) + " " +
+                 std::string(kernels::precision_name(precision)));
     State state = fresh(*c.backbone);
     const std::vector<float> truth = stepped(c, state, 0, c.frames);
     ASSERT_TRUE(finite(truth));
@@ -263,6 +277,55 @@ TEST(Backbone, StaysWithinTheScratchThatItAsksFor) {
       for (State& each : states) lanes.push_back({each.data(), c.dt});
       c.backbone->step(lanes, MatrixView(in.data(), rows, c.d), MatrixSpan(out.data(), rows, c.d), std::span(scratch).first(size));
       EXPECT_TRUE(std::all_of(scratch.begin() + size, scratch.end(), [](float v) { return v == kMark; })) << rows << " rows";
+    }
+  }
+}
+
+// The outputs of a run over `frames` rows from reset state.
+std::vector<float> run_of(const Backbone& backbone, const std::vector<float>& input, std::size_t frames) {
+  const auto d = static_cast<std::size_t>(backbone.config().d_model);
+  State state = fresh(backbone);
+  std::vector<float> out(input.size()), scratch(backbone.scratch_floats(frames));
+  backbone.run({state.data(), 1}, MatrixView(input.data(), frames, d), MatrixSpan(out.data(), frames, d), scratch);
+  return out;
+}
+
+// A model in fewer bits computes what f32 computes with the same rounded weights: to the bit in half floats, to the rounding of the inputs
+// in integers.
+TEST(Backbone, InFewerBitsIsTheModelOfItsRoundedWeights) {
+  constexpr std::size_t kFrames = 40;
+  for (const Architecture& architecture : architectures()) {
+    const auto config = sized(architecture.name, "tiny");
+    ASSERT_TRUE(config) << config.error().text();
+    NamedTensors weights = architecture.initial_weights(*config, Rng(5));
+    Rng rng(6);
+    for (auto& [name, tensor] : weights) {  // away from the zeros that some begin with
+      for (float& value : tensor.values) value += 0.02f * static_cast<float>(rng.normal());
+    }
+    const std::vector<float> input = normal_rows(kFrames, static_cast<std::size_t>(config->d_model), rng);
+    const auto whole = architecture.load(*config, weights);
+    ASSERT_TRUE(whole);
+    const std::vector<float> exact = run_of(**whole, input, kFrames);
+    for (const kernels::Precision precision : kernels::kPrecisions) {
+      SCOPED_TRACE(std::string(architecture.name) + " " + std::string(kernels::precision_name(precision)));
+      NamedTensors rounded = in_fewer_bits(architecture, *config, weights, precision);
+      const auto small = architecture.load(*config, rounded);
+      ASSERT_TRUE(small);
+      for (auto& [name, tensor] : rounded) tensor.storage = {};
+      const auto same = architecture.load(*config, rounded);
+      ASSERT_TRUE(same);
+      const std::vector<float> out = run_of(**small, input, kFrames), expected = run_of(**same, input, kFrames);
+      double most = 0, apart = 0, moved = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        most = std::max(most, std::abs(static_cast<double>(expected[i])));
+        apart = std::max(apart, std::abs(static_cast<double>(out[i]) - expected[i]));
+        moved = std::max(moved, std::abs(static_cast<double>(expected[i]) - exact[i]));
+      }
+      const bool integers = precision == kernels::Precision::kI8 || precision == kernels::Precision::kI4;
+      // Matrices that are put together from parts of several tensors are rounded once as those and once as what they make.
+      const bool made = architecture.name == "lru" || architecture.name == "s5";
+      EXPECT_LE(apart, integers ? (made ? 2e-2 : 1e-3) * most : 0.0);
+      EXPECT_EQ(moved > 0, precision != kernels::Precision::kF32);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "kizzasi/kernels/matrix.h"
 #include "kizzasi/model/backbone.h"
 #include "kizzasi/model/config.h"
+#include "kizzasi/model/layer_weights.h"
 #include "kizzasi/model/state_layout.h"
 #include "kizzasi/tensor/tensor.h"
 
@@ -42,27 +43,6 @@ using LayerForward = autograd::Var<T> (*)(const BackboneConfig&, const WeightVar
 template <typename T>
 using LayerForwardBeside = autograd::Var<T> (*)(const BackboneConfig&, const WeightVars<T>&, const std::string& prefix, autograd::Var<T> x,
                                                 autograd::Var<T>& beside);
-
-// The weights of one layer among those of a model.
-class LayerWeights {
- public:
-  LayerWeights(const NamedTensors& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
-  const Tensor& at(std::string_view name) const { return all_.at(prefix_ + std::string(name)); }
-  // Those whose names go on with `part`.
-  LayerWeights below(std::string_view part) const { return {all_, prefix_ + std::string(part)}; }
-  // The values, or nothing where the layer has no such tensor: an optional bias.
-  std::vector<float> values_or_none(std::string_view name) const {
-    const auto found = all_.find(prefix_ + std::string(name));
-    return found == all_.end() ? std::vector<float>{} : found->second.values;
-  }
-  const std::string& prefix() const { return prefix_; }
-  // Those of another layer, for what layers share.
-  LayerWeights under(std::string prefix) const { return {all_, std::move(prefix)}; }
-
- private:
-  const NamedTensors& all_;
-  std::string prefix_;
-};
 
 // What a stack must know of a kind of layer. Names are the published ones, below the layer's prefix.
 struct LayerKind {

@@ -9,6 +9,7 @@
 
 #include "kizzasi/base/suggest.h"
 #include "kizzasi/signal/duration.h"
+#include "kizzasi/tensor/quantized.h"
 
 namespace kizzasi {
 namespace {
@@ -41,9 +42,12 @@ Result<void> check_parts(const ModelFile& m, std::string_view where) {
   return {};
 }
 
+// The earliest format that can hold these weights: integers came with the second.
+std::int64_t format_of(const NamedTensors& weights) { return quantization_record(weights).is_null() ? 1 : 2; }
+
 std::map<std::string, std::string> metadata_of(const ModelFile& m) {
   return {{"format", kFormatName},
-          {"format_version", std::to_string(kModelFormat)},
+          {"format_version", std::to_string(format_of(m.weights))},
           {"config", to_json(m.config).dump()},
           {"schema", to_json(m.schema).dump()},
           {"normalizer", m.normalizer.to_json().dump()},

@@ -22,7 +22,7 @@
 namespace kizzasi {
 
 // Files of every earlier version open in every later one; a file of a later version is refused with both numbers.
-inline constexpr std::int64_t kModelFormat = 1;
+inline constexpr std::int64_t kModelFormat = 2;
 
 // What docs/model-file.md describes, key by key.
 struct ModelFile {

@@ -35,7 +35,7 @@ class S4d final : public Layer {
         a_imag_(w.at("kernel.A_imag").values),
         weight_(w.at("kernel.C").values),
         skip_(w.at("D").values),
-        out_(pack(w.at("output_linear.0.weight"))),
+        out_(w.pack("output_linear.0.weight")),
         out_bias_(w.at("output_linear.0.bias").values),
         a_(2 * s_.plane()),
         c_(2 * s_.plane()),

@@ -75,6 +75,7 @@ ChannelCounts SignalModel::counts() const noexcept { return parts_->counts; }
 const SignalShape& SignalModel::shape() const noexcept { return parts_->shape; }
 const Sampling& SignalModel::sampling() const noexcept { return parts_->sampling; }
 std::size_t SignalModel::parameter_count() const noexcept { return parts_->weights; }
+const PackedNames& SignalModel::packed() const noexcept { return parts_->packed; }
 std::size_t SignalModel::weight_bytes() const noexcept { return parts_->weight_bytes; }
 const StateLayout& SignalModel::layout() const noexcept { return parts_->layout; }
 std::size_t SignalModel::scratch_floats() const noexcept { return parts_->scratch; }

@@ -45,6 +45,8 @@ class SignalModel {
   const SignalShape& shape() const noexcept;
   const Sampling& sampling() const noexcept;
   std::size_t parameter_count() const noexcept;
+  // The weights that may stand in fewer bits. The short-cut is none of them: it is a closed form, exact to the last digit, and small.
+  const PackedNames& packed() const noexcept;
   // Bytes of weights that one prediction reads.
   std::size_t weight_bytes() const noexcept;
 

@@ -6,6 +6,7 @@
 
 #include "kizzasi/model/architectures.h"
 #include "kizzasi/model/signal_parts.h"
+#include "kizzasi/tensor/quantized.h"
 
 namespace kizzasi {
 namespace {
@@ -170,11 +171,11 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
     const auto found = weights.find(name);
     return found == weights.end() ? std::vector<float>{} : found->second.values;
   };
+  const LayerWeights own(weights, "", &p->packed);
   const auto packed = [&](const char* name) {
     const auto found = weights.find(name);
     if (found == weights.end() || found->second.values.empty()) return kernels::PackedWeight{};
-    const Shape& shape = found->second.shape;
-    return kernels::PackedWeight::pack(found->second.values, shape[0], shape[1]);
+    return own.pack(name);
   };
   p->head_bias = values("head.bias");
   p->head_scale = values("head.scale");
@@ -206,6 +207,7 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
     auto backbone = (*architecture)->load(config.backbone, inner);
     if (!backbone) return fail(backbone.error());
     p->backbone = std::move(*backbone);
+    for (const auto& [name, axis] : p->backbone->packed()) p->packed.emplace(kBackbone + name, axis);
     if (!s.windowed) {
       for (std::size_t lane = 0; lane < s.lanes; ++lane) {
         for (const StateField& f : p->backbone->layout().fields()) {
@@ -240,9 +242,11 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
              2 * pad(s.horizon * s.decoder) + pad(s.horizon * s.outputs()) + pad(s.d_model);
   p->scratch = std::max(push, predict) + 64;
 
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : weights) bytes += stored_bytes(tensor);
   const std::size_t recent_used = (s.has_shortcut ? s.targets * s.recent * s.past() : 0) * sizeof(float);
   const std::size_t all_recent = s.has_shortcut ? s.horizon * s.targets * s.recent * s.past() * sizeof(float) : 0;
-  p->weight_bytes = p->weights * sizeof(float) - all_recent + recent_used;
+  p->weight_bytes = bytes - all_recent + recent_used;
   return SignalModel(std::move(p));
 }
 

@@ -37,6 +37,8 @@ struct SignalModel::Parts {
   std::vector<float> head_bias;        // (horizon, outputs)
   std::vector<float> head_scale;       // (horizon, targets)
 
+  PackedNames packed;
+
   StateLayout layout;
   std::size_t hidden_at = 0, values_at = 0, missing_at = 0, frames_at = 0;  // offsets of the state's fields
   std::size_t lane_stride = 0;  // bytes from one lane's backbone state to the next; the first stands at 0

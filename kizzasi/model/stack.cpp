@@ -40,13 +40,14 @@ class Stack final : public Backbone {
  public:
   Stack(const StackForm& form, const BackboneConfig& config, const NamedTensors& weights)
       : form_(form), config_(config), d_(static_cast<std::size_t>(config.d_model)), last_norm_(norm(weights, "norm_f")) {
-    if (form.entry != nullptr) entry_ = form.entry->make(config, {weights, "entry."}, "entry", layout_);
+    if (form.entry != nullptr) entry_ = form.entry->make(config, {weights, "entry.", &packed_}, "entry", layout_);
     for (std::int64_t i = 0; i < config.n_layers; ++i) {
       for (const Sublayer& sublayer : form.sublayers) {
         const std::string prefix = layer_prefix(i);
         const LayerKind& kind = sublayer.kind(config, i);
-        parts_.push_back({norm(weights, prefix + std::string(sublayer.norm)),
-                          kind.make(config, {weights, prefix + std::string(sublayer.name) + "."}, fmt::format("layer{}", i), layout_)});
+        parts_.push_back(
+            {norm(weights, prefix + std::string(sublayer.norm)),
+             kind.make(config, {weights, prefix + std::string(sublayer.name) + ".", &packed_}, fmt::format("layer{}", i), layout_)});
         if (kind.beside != nullptr) beside_ = std::max(beside_, kind.beside(config));
       }
     }
@@ -54,6 +55,7 @@ class Stack final : public Backbone {
 
   const BackboneConfig& config() const noexcept override { return config_; }
   const StateLayout& layout() const noexcept override { return layout_; }
+  const PackedNames& packed() const noexcept override { return packed_; }
   std::size_t scratch_floats(std::size_t rows) const noexcept override {
     const std::size_t n = std::min(rows, kRowsAtOnce);
     std::size_t most = entry_ ? entry_->scratch_floats(n) : 0;
@@ -148,6 +150,7 @@ class Stack final : public Backbone {
   std::size_t d_;
   std::size_t beside_ = 0;  // width of the rows that layers hand on
   StateLayout layout_;
+  PackedNames packed_;
   std::unique_ptr<Layer> entry_;
   std::vector<Part> parts_;
   Norm last_norm_;

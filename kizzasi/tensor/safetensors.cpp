@@ -13,6 +13,7 @@
 
 #include "kizzasi/base/json.h"
 #include "kizzasi/tensor/files.h"
+#include "kizzasi/tensor/quantized.h"
 #include "kizzasi/tensor/small_float.h"
 
 namespace kizzasi {
@@ -48,8 +49,8 @@ struct Type {
 constexpr std::array<Type, 17> kTypes{{
     {"F32", 4, plain<float>},
     {"F64", 8, plain<double>, true},
-    {"F16", 2, [](const std::byte* p) { return small_float(load<std::uint16_t>(p), 5, 10, false); }},
-    {"BF16", 2, [](const std::byte* p) { return small_float(load<std::uint16_t>(p), 8, 7, false); }},
+    {"F16", 2, [](const std::byte* p) { return static_cast<double>(kernels::from_f16(load<std::uint16_t>(p))); }},
+    {"BF16", 2, [](const std::byte* p) { return static_cast<double>(kernels::from_bf16(load<std::uint16_t>(p))); }},
     {"F8_E4M3", 1, [](const std::byte* p) { return small_float(load<std::uint8_t>(p), 4, 3, true); }},
     {"F8_E5M2", 1, [](const std::byte* p) { return small_float(load<std::uint8_t>(p), 5, 2, false); }},
     {"F8_E8M0", 1,
@@ -186,6 +187,8 @@ void decode(const Entry& entry, const std::byte* data, SafetensorsFile& file) {
   Shape shape = entry.shape;
   if (type.parts > 1) shape.push_back(type.parts);
   Tensor tensor(std::move(shape));
+  if (type.name == "F16") tensor.storage.precision = kernels::Precision::kF16;
+  if (type.name == "BF16") tensor.storage.precision = kernels::Precision::kBf16;
   if (type.name == "F32" && !tensor.values.empty()) {
     std::memcpy(tensor.values.data(), data, tensor.values.size() * sizeof(float));
   } else {
@@ -212,6 +215,7 @@ Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std:
   SafetensorsFile file;
   file.metadata = std::move(header->metadata);
   for (const Entry& entry : header->entries) decode(entry, data.data() + entry.begin, file);
+  if (auto whole = restore_quantized(file, where); !whole) return fail(whole.error());
   return file;
 }
 
@@ -244,25 +248,29 @@ Result<SafetensorsFile> read_safetensors(const std::string& path) {
     if (!data.empty() && !stream.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(data.size()))) return cut();
     decode(entry, data.data(), file);
   }
+  if (auto whole = restore_quantized(file, path); !whole) return fail(whole.error());
   return file;
 }
 
 std::vector<std::byte> safetensors_bytes(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
-  if (!metadata.empty()) {
-    Json words = Json::object();
-    for (const auto& [key, word] : metadata) words.members().emplace_back(key, word);
-    header.members().emplace_back("__metadata__", std::move(words));
-  }
+  Json words = Json::object();
+  for (const auto& [key, word] : metadata) words.members().emplace_back(key, word);
+  if (Json record = quantization_record(tensors); !record.is_null()) words.members().emplace_back(kQuantization, record.dump());
+  if (!words.members().empty()) header.members().emplace_back("__metadata__", std::move(words));
   std::size_t reached = 0;
+  std::vector<StoredPart> parts;
   for (const auto& [name, tensor] : tensors) {
-    const std::size_t begin = reached;
-    reached += tensor.values.size() * sizeof(float);
-    Json entry = Json::object();
-    entry["dtype"] = "F32";
-    entry["shape"] = Json::list(tensor.shape);
-    entry["data_offsets"] = Json::list(std::array{begin, reached});
-    header.members().emplace_back(name, std::move(entry));
+    for (StoredPart& part : stored_parts(name, tensor)) {
+      const std::size_t begin = reached;
+      reached += part.bytes.size();
+      Json entry = Json::object();
+      entry["dtype"] = std::string(part.dtype);
+      entry["shape"] = Json::list(part.shape);
+      entry["data_offsets"] = Json::list(std::array{begin, reached});
+      header.members().emplace_back(part.name, std::move(entry));
+      parts.push_back(std::move(part));
+    }
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -272,11 +280,7 @@ std::vector<std::byte> safetensors_bytes(const NamedTensors& tensors, const std:
   std::memcpy(bytes.data(), &length, kPrefix);
   std::memcpy(bytes.data() + kPrefix, text.data(), text.size());
   std::byte* place = bytes.data() + kPrefix + text.size();
-  for (const auto& [name, tensor] : tensors) {
-    const std::size_t size = tensor.values.size() * sizeof(float);
-    if (size > 0) std::memcpy(place, tensor.values.data(), size);
-    place += size;
-  }
+  for (const StoredPart& part : parts) place = std::copy(part.bytes.begin(), part.bytes.end(), place);
   return bytes;
 }
 

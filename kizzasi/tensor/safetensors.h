@@ -14,7 +14,7 @@
 namespace kizzasi {
 
 // Types: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E8M0, I64 I32 I16 I8, U64 U32 U16 U8, BOOL (0 and 1), and C64, which is read as F32 with one
-// more last axis (re, im). Any other type is refused by name.
+// more last axis (re, im). Any other type is refused by name. Tensors that were written as scaled integers come back whole.
 struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
   NamedTensors tensors;  // all of them, widened or rounded to f32
@@ -29,7 +29,8 @@ Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std:
 // The same from a file, one tensor at a time: takes the memory of the result and of the largest tensor.
 Result<SafetensorsFile> read_safetensors(const std::string& path);
 
-// F32; the header padded to 8 bytes, tensors in order of their names: equal content gives equal bytes.
+// Each tensor as its storage says (tensor/quantized.h), mostly F32; the header padded to 8 bytes, tensors in order of their names: equal
+// content gives equal bytes.
 std::vector<std::byte> safetensors_bytes(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata);
 // Written beside the target and moved over it, after it reached the disk: a reader sees the old file or the new one, never a part.
 Result<void> write_safetensors(const std::string& path, const NamedTensors& tensors, const std::map<std::string, std::string>& metadata);

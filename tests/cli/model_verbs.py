@@ -294,6 +294,37 @@ def test_inspect():
     run("inspect", "d.csv", code=1)
 
 
+def test_convert_measures_before_it_writes():
+    sizes = {"f32": pathlib.Path("m.kz").stat().st_size}
+    exact = table(run("forecast", "m.kz", "long.csv", "--decimals", "9")[0])
+    for precision in ["bf16", "f16", "int8", "int4"]:
+        out = json.loads(run("convert", "m.kz", "-o", f"{precision}.kz", "--quantize", precision, "--data", "long.csv", "--most-loss", "100",
+                             "--json")[0])
+        assert out["written"] == f"{precision}.kz" and out["precision"] == precision
+        assert out["measured"]["forecasts"] == 200 and [t["name"] for t in out["measured"]["targets"]] == ["flow", "level"]
+        for target in out["measured"]["targets"]:
+            assert target["mae_f32"] > 0 and target["moved"] > 0, target
+        sizes[precision] = out["weight_bytes"]
+        # The file is the model: the verbs take it as any other, and it says what it is.
+        rounded = table(run("forecast", f"{precision}.kz", "long.csv", "--decimals", "9")[0])
+        moved = max(abs(float(a["flow"]) - float(b["flow"])) for a, b in zip(exact, rounded))
+        assert 0 < moved < 1, (precision, moved)
+        assert run("stream", f"{precision}.kz", text=recording(20))[0].count("\n") >= 20
+        card = json.loads(run("inspect", f"{precision}.kz", "--json")[0])
+        assert card["training"]["quantized"]["precision"] == precision and card["weight_bytes"] < sizes["f32"]
+        run("convert", f"{precision}.kz", "-o", "twice.kz", "--quantize", "int4", "--unmeasured", code=1)
+    assert sizes["f32"] > sizes["bf16"] == sizes["f16"] > sizes["int8"] > sizes["int4"], sizes
+    # Beyond the bound nothing is written, and the reason is told.
+    _, told = run("convert", "m.kz", "-o", "worse.kz", "--quantize", "int4", "--data", "long.csv", "--most-loss", "-0.0", code=1)
+    assert "--most-loss" in told and not pathlib.Path("worse.kz").exists(), told
+    run("convert", "m.kz", "-o", "blind.kz", "--quantize", "int8", "--unmeasured")
+    assert pathlib.Path("blind.kz").stat().st_size < pathlib.Path("m.kz").stat().st_size
+    run("convert", "m.kz", "-o", "short.kz", "--quantize", "int8", "--data", "d.csv", "--most-loss", "1e9")
+    pathlib.Path("tiny.csv").write_text(recording(3))
+    run("convert", "m.kz", "-o", "worse.kz", "--quantize", "int8", "--data", "tiny.csv", code=1)
+    assert not pathlib.Path("worse.kz").exists()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -119,7 +119,7 @@ class Attention final : public Layer {
     std::vector<float> bias;
   };
   static Projection project(const LayerWeights& w, const std::string& name) {
-    return {pack(w.at(name + ".weight")), w.values_or_none(name + ".bias")};
+    return {w.pack(name + ".weight"), w.values_or_none(name + ".bias")};
   }
 
   // Of q_proj whose heads hold queries and then gates: the rows of the one or of the other.

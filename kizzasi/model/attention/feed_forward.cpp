@@ -24,11 +24,11 @@ template <Form kForm>
 class FeedForward final : public Layer {
  public:
   FeedForward(const BackboneConfig& c, const LayerWeights& w)
-      : inner_(inner(c, kForm)), up_(pack(w.at("up_proj.weight"))), down_(pack(w.at("down_proj.weight"))) {
+      : inner_(inner(c, kForm)), up_(w.pack("up_proj.weight")), down_(w.pack("down_proj.weight")) {
     up_bias_ = w.values_or_none("up_proj.bias");
     down_bias_ = w.values_or_none("down_proj.bias");
     if constexpr (gated(kForm)) {
-      gate_ = pack(w.at("gate_proj.weight"));
+      gate_ = w.pack("gate_proj.weight");
       gate_bias_ = w.values_or_none("gate_proj.bias");
     }
   }

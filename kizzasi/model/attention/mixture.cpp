@@ -61,9 +61,9 @@ std::string router_name() {
 template <Form kForm>
 class Mixture final : public Layer {
  public:
-  Mixture(const BackboneConfig& c, const LayerWeights& w) : s_(c), router_(pack(w.at(router_name<kForm>()))) {
+  Mixture(const BackboneConfig& c, const LayerWeights& w) : s_(c), router_(w.pack(router_name<kForm>())) {
     for (std::size_t e = 0; e < s_.experts; ++e) {
-      const auto packed = [&](std::string_view name) { return pack(w.at(weight_name(e, name))); };
+      const auto packed = [&](std::string_view name) { return w.pack(weight_name(e, name)); };
       experts_.push_back({packed(kNames<kForm>.gate), packed(kNames<kForm>.down), packed(kNames<kForm>.up)});
     }
     if constexpr (kForm == Form::kShared) {

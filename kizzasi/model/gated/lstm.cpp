@@ -26,8 +26,8 @@ class Recurrent : public Layer {
  public:
   Recurrent(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : d_(width_of(c)),
-        in_(pack(w.at("weight_ih_l0"))),
-        recurrent_(pack(w.at("weight_hh_l0"))),
+        in_(w.pack("weight_ih_l0")),
+        recurrent_(w.pack("weight_hh_l0")),
         in_bias_(w.values_or_none("bias_ih_l0")),
         recurrent_bias_(w.values_or_none("bias_hh_l0")),
         h_at_(layout.add(name + ".h", FieldType::kF32, {d_}, true)) {}

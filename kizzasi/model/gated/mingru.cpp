@@ -37,8 +37,8 @@ template <Form kForm>
 class MinGru final : public Layer {
  public:
   MinGru(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
-      : s_(c), in_(pack(w.at(in_name(kForm)))), h_at_(layout.add(name + ".h", FieldType::kF32, {s_.inner}, true)) {
-    if (s_.has_out()) out_ = pack(w.at(kOut));
+      : s_(c), in_(w.pack(in_name(kForm))), h_at_(layout.add(name + ".h", FieldType::kF32, {s_.inner}, true)) {
+    if (s_.has_out()) out_ = w.pack(kOut);
   }
 
   std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (s_.projected(kForm) + s_.inner) + s_.inner; }

@@ -40,7 +40,7 @@ struct HeadwiseGate {
   std::vector<kernels::PackedWeight> heads;
   std::vector<float> bias;
   HeadwiseGate(const LayerWeights& w, const std::string& name, const Sizes& s) : bias(w.at(name + "_bias").values) {
-    for (std::size_t h = 0; h < s.heads; ++h) heads.push_back(pack_transposed(w.at(name + "_weight"), h));
+    for (std::size_t h = 0; h < s.heads; ++h) heads.push_back(w.pack_transposed(name + "_weight", h));
   }
   // sigmoid of the products
   void operator()(MatrixView x, MatrixSpan y) const noexcept {
@@ -56,9 +56,9 @@ class Recurrent final : public Layer {
  public:
   Recurrent(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
-        x_(pack(w.at("linear_x.weight"))),
-        y_(pack(w.at("linear_y.weight"))),
-        out_(pack(w.at("linear_out.weight"))),
+        x_(w.pack("linear_x.weight")),
+        y_(w.pack("linear_y.weight")),
+        out_(w.pack("linear_out.weight")),
         x_bias_(w.at("linear_x.bias").values),
         y_bias_(w.at("linear_y.bias").values),
         out_bias_(w.at("linear_out.bias").values),

@@ -42,14 +42,13 @@ template <bool kGated>
 class DeltaNet final : public Layer {
  public:
   DeltaNet(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
-      : s_(c), epsilon_(static_cast<float>(c.norm_eps)), out_(pack(w.at("o_proj.weight"))) {
-    const Tensor &q = w.at("q_proj.weight"), &k = w.at("k_proj.weight"), &v = w.at("v_proj.weight"), &b = w.at("b_proj.weight");
+      : s_(c), epsilon_(static_cast<float>(c.norm_eps)), out_(w.pack("o_proj.weight")) {
     if constexpr (kGated) {
-      in_ = matrix_heads::pack_together({&q, &k, &v, &b, &w.at("a_proj.weight"), &w.at("g_proj.weight")});
+      in_ = w.pack_together({"q_proj.weight", "k_proj.weight", "v_proj.weight", "b_proj.weight", "a_proj.weight", "g_proj.weight"});
       a_ = minus_exp(w.at("A_log").values);
       dt_bias_ = w.at("dt_bias").values;
     } else {
-      in_ = matrix_heads::pack_together({&q, &k, &v, &b});
+      in_ = w.pack_together({"q_proj.weight", "k_proj.weight", "v_proj.weight", "b_proj.weight"});
     }
     std::vector<float> taps;
     for (const char* each : {"q_conv1d.weight", "k_conv1d.weight", "v_conv1d.weight"}) {

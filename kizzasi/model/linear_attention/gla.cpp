@@ -30,10 +30,9 @@ class Gla final : public Layer {
   Gla(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
         epsilon_(static_cast<float>(c.norm_eps)),
-        in_(matrix_heads::pack_together(
-            {&w.at("q_proj.weight"), &w.at("k_proj.weight"), &w.at("v_proj.weight"), &w.at("g_proj.weight"), &w.at("gk_proj.0.weight")})),
-        gate_(pack(w.at("gk_proj.1.weight"))),
-        out_(pack(w.at("o_proj.weight"))),
+        in_(w.pack_together({"q_proj.weight", "k_proj.weight", "v_proj.weight", "g_proj.weight", "gk_proj.0.weight"})),
+        gate_(w.pack("gk_proj.1.weight")),
+        out_(w.pack("o_proj.weight")),
         gate_bias_(w.at("gk_proj.1.bias").values),
         gain_(matrix_heads::repeated(w.at("g_norm_swish_gate.weight").values, s_.heads)),
         state_at_(layout.add(name + ".state", FieldType::kF32, {s_.heads, s_.keys, s_.values}, true)) {}

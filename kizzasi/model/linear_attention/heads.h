@@ -1,7 +1,6 @@
 // What the layers of this wing share: heads with a matrix state, norms a head, projections in one product.
 #pragma once
 
-#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,17 +28,6 @@ struct HeadSizes {
 
 // The inner width divides into heads.
 Result<void> check_heads(const BackboneConfig& c, std::string_view where);
-
-// Several projections of the same rows as one: their outputs one after the other.
-inline kernels::PackedWeight pack_together(std::initializer_list<const Tensor*> weights) {
-  std::vector<float> all;
-  std::size_t outputs = 0;
-  for (const Tensor* w : weights) {
-    all.insert(all.end(), w->values.begin(), w->values.end());
-    outputs += w->shape[0];
-  }
-  return kernels::PackedWeight::pack(all, outputs, (*weights.begin())->shape[1]);
-}
 
 // Cuts a matrix into its columns from left to right.
 class Columns {

@@ -53,8 +53,8 @@ class Hgrn final : public Layer {
   Hgrn(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : inner_(static_cast<std::size_t>(c.inner())),
         epsilon_(static_cast<float>(c.norm_eps)),
-        in_(matrix_heads::pack_together({&w.at("i_proj.weight"), &w.at("f_proj.weight"), &w.at("g_proj.weight")})),
-        out_(pack(w.at("o_proj.weight"))),
+        in_(w.pack_together({"i_proj.weight", "f_proj.weight", "g_proj.weight"})),
+        out_(w.pack("o_proj.weight")),
         bound_(matrix_heads::lower_bounds(w, static_cast<std::size_t>(c.n_layers))),
         gain_(w.at("g_norm.weight").values),
         h_at_(layout.add(name + ".h", FieldType::kF32, {inner_}, true)) {}
@@ -96,8 +96,8 @@ class Hgrn2 final : public Layer {
   Hgrn2(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
         epsilon_(static_cast<float>(c.norm_eps)),
-        in_(matrix_heads::pack_together({&w.at("q_proj.weight"), &w.at("f_proj.weight"), &w.at("i_proj.weight")})),
-        out_(pack(w.at("o_proj.weight"))),
+        in_(w.pack_together({"q_proj.weight", "f_proj.weight", "i_proj.weight"})),
+        out_(w.pack("o_proj.weight")),
         bound_(matrix_heads::lower_bounds(w, static_cast<std::size_t>(c.n_layers))),
         gain_(w.at("g_norm.weight").values),
         state_at_(layout.add(name + ".state", FieldType::kF32, {s_.heads, s_.keys, s_.values}, true)) {}

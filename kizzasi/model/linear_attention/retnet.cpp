@@ -44,8 +44,8 @@ class RetNet final : public Layer {
   RetNet(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
         epsilon_(static_cast<float>(c.norm_eps)),
-        in_(matrix_heads::pack_together({&w.at("q_proj.weight"), &w.at("k_proj.weight"), &w.at("v_proj.weight"), &w.at("g_proj.weight")})),
-        out_(pack(w.at("out_proj.weight"))),
+        in_(w.pack_together({"q_proj.weight", "k_proj.weight", "v_proj.weight", "g_proj.weight"})),
+        out_(w.pack("out_proj.weight")),
         angles_(angles(s_.keys)),
         state_at_(layout.add(name + ".state", FieldType::kF32, {s_.heads, s_.keys, s_.values}, true)),
         scale_at_(layout.add(name + ".scale", FieldType::kF32, {s_.heads})),

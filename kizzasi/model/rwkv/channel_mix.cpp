@@ -30,12 +30,12 @@ class ChannelMix final : public Layer {
       : d_(static_cast<std::size_t>(c.d_model)),
         inner_(inner(c, kVersion)),
         mix_k_(w.at(mix_name(kVersion, 'k')).values),
-        key_(pack(w.at("key.weight"))),
-        value_(pack(w.at("value.weight"))),
+        key_(w.pack("key.weight")),
+        value_(w.pack("value.weight")),
         last_at_(layout.add(name + ".ffn_x", FieldType::kF32, {d_})) {
     if (!gated(kVersion)) return;
     mix_r_ = w.at(mix_name(kVersion, 'r')).values;
-    receptance_ = pack(w.at("receptance.weight"));
+    receptance_ = w.pack("receptance.weight");
   }
 
   std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (3 * d_ + inner_); }

@@ -26,7 +26,7 @@ class TimeMix final : public Layer {
         k_(project(w, "time_mix_k", "key")),
         v_(project(w, "time_mix_v", "value")),
         r_(project(w, "time_mix_r", "receptance")),
-        out_(pack(w.at("output.weight"))),
+        out_(w.pack("output.weight")),
         last_at_(layout.add(name + ".att_x", FieldType::kF32, {d_})),
         aa_at_(layout.add(name + ".aa", FieldType::kF32, {d_})),
         bb_at_(layout.add(name + ".bb", FieldType::kF32, {d_})),
@@ -62,7 +62,7 @@ class TimeMix final : public Layer {
     kernels::PackedWeight weight;
   };
   static Projection project(const LayerWeights& w, const char* mix, const char* name) {
-    return {w.at(mix).values, pack(w.at(std::string(name) + ".weight"))};
+    return {w.at(mix).values, w.pack(std::string(name) + ".weight")};
   }
 
   std::size_t d_;

@@ -50,11 +50,11 @@ class TimeMix final : public Layer {
         gain_(w.at("ln_x.weight").values),
         bias_(w.at("ln_x.bias").values),
         epsilon_(static_cast<float>(c.head_norm_eps)),
-        out_(pack(w.at("output.weight"))),
+        out_(w.pack("output.weight")),
         last_at_(layout.add(name + ".att_x", FieldType::kF32, {s_.d})),
         kv_at_(layout.add(name + ".att_kv", FieldType::kF32, {s_.heads, s_.width, s_.width}, true)) {
     const auto project = [&](char of, const char* weight) {
-      return Projection{w.at(mix_name(kVersion, of)).values, pack(w.at(std::string(weight) + ".weight"))};
+      return Projection{w.at(mix_name(kVersion, of)).values, w.pack(std::string(weight) + ".weight")};
     };
     r_ = project('r', "receptance");
     k_ = project('k', "key");
@@ -70,11 +70,11 @@ class TimeMix final : public Layer {
     }
     if constexpr (by_frame(kVersion)) {
       mix_all_ = w.at("time_maa_x").values;
-      mix_down_ = pack_transposed(w.at("time_maa_w1"));
+      mix_down_ = w.pack_transposed("time_maa_w1");
       decay_mix_ = w.at(mix_name(kVersion, 'w')).values;
-      decay_down_ = pack_transposed(w.at("time_decay_w1"));
-      decay_up_ = pack_transposed(w.at("time_decay_w2"));
-      for (std::size_t j = 0; j < kMixes; ++j) mix_up_.push_back(pack_transposed(w.at("time_maa_w2"), j));
+      decay_down_ = w.pack_transposed("time_decay_w1");
+      decay_up_ = w.pack_transposed("time_decay_w2");
+      for (std::size_t j = 0; j < kMixes; ++j) mix_up_.push_back(w.pack_transposed("time_maa_w2", j));
     } else {
       for (float& each : decay_) each = static_cast<float>(std::exp(-std::exp(static_cast<double>(each))));
     }

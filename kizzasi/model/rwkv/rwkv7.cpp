@@ -48,7 +48,7 @@ struct LowRank {
   std::vector<float> base;  // added; may be empty
   LowRank() = default;
   LowRank(const LayerWeights& w, const char* first, const char* second, const char* bias)
-      : down(pack_transposed(w.at(first))), up(pack_transposed(w.at(second))), base(w.values_or_none(bias)) {}
+      : down(w.pack_transposed(first)), up(w.pack_transposed(second)), base(w.values_or_none(bias)) {}
 };
 
 template <bool kFirst>
@@ -57,10 +57,10 @@ class TimeMix final : public Layer {
   TimeMix(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
         epsilon_(static_cast<float>(c.head_norm_eps)),
-        r_(pack(w.at("receptance.weight"))),
-        k_(pack(w.at("key.weight"))),
-        v_(pack(w.at("value.weight"))),
-        out_(pack(w.at("output.weight"))),
+        r_(w.pack("receptance.weight")),
+        k_(w.pack("key.weight")),
+        v_(w.pack("value.weight")),
+        out_(w.pack("output.weight")),
         decay_(w, "w1", "w2", "w0"),
         rate_(w, "a1", "a2", "a0"),
         gate_(w, "g1", "g2", ""),

@@ -25,28 +25,22 @@ Activation activation_of(const BackboneConfig& c) {
 bool has_value(Activation a) { return a == Activation::kFullGlu; }
 bool has_gate(Activation a) { return a == Activation::kFullGlu || a == Activation::kHalfGlu1 || a == Activation::kHalfGlu2; }
 
-// A Dense kernel (inputs, outputs) packed.
-kernels::PackedWeight pack_dense(const Tensor& kernel) {
-  const std::size_t inputs = kernel.shape[0], outputs = kernel.shape[1];
-  return kernels::PackedWeight::pack(transposed(kernel.values, inputs, outputs), outputs, inputs);
-}
-
 class Unit final : public Layer {
  public:
-  Unit(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, const Maps& maps, const std::string& name,
+  Unit(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, Maps maps, const std::string& name,
        StateLayout& layout)
       : d_(static_cast<std::size_t>(c.d_model)),
         states_(states_of(c)),
         activation_(activation_of(c)),
         sampler_(std::move(sampler)),
-        in_(kernels::PackedWeight::pack(maps.in, 2 * states_, d_)),
-        out_(kernels::PackedWeight::pack(maps.out, d_, 2 * states_)),
-        skip_(maps.skip),
+        in_(std::move(maps.in)),
+        out_(std::move(maps.out)),
+        skip_(std::move(maps.skip)),
         a_(2 * states_),
         b_(2 * states_),
         h_at_(layout.add(name + ".h", FieldType::kF32, {2, states_}, true)) {
-    if (has_value(activation_)) value_ = pack_dense(w.at("out1.kernel")), value_bias_ = w.at("out1.bias").values;
-    if (has_gate(activation_)) gate_ = pack_dense(w.at("out2.kernel")), gate_bias_ = w.at("out2.bias").values;
+    if (has_value(activation_)) value_ = w.pack_transposed("out1.kernel"), value_bias_ = w.at("out1.bias").values;
+    if (has_gate(activation_)) gate_ = w.pack_transposed("out2.kernel"), gate_bias_ = w.at("out2.bias").values;
     sampler_->sample(1.0, a_, b_);
   }
 
@@ -103,9 +97,9 @@ class Unit final : public Layer {
 
 }  // namespace
 
-std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, const Maps& maps,
+std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, Maps maps,
                             const std::string& name, StateLayout& layout) {
-  return std::make_unique<Unit>(c, w, std::move(sampler), maps, name, layout);
+  return std::make_unique<Unit>(c, w, std::move(sampler), std::move(maps), name, layout);
 }
 
 void add_shapes(const BackboneConfig& c, std::map<std::string, Shape>& shapes) {

@@ -25,12 +25,12 @@ class Sampler {
 
 // The maps in and out, as the kernels multiply by them.
 struct Maps {
-  std::vector<float> in;    // (2 N, d): rows of Re B, then of Im B
-  std::vector<float> out;   // (d, 2 N): Re C, then -Im C, the conjugate half counted in
-  std::vector<float> skip;  // (d)
+  kernels::PackedWeight in;   // (2 N, d): rows of Re B, then of Im B
+  kernels::PackedWeight out;  // (d, 2 N): Re C, then -Im C, the conjugate half counted in
+  std::vector<float> skip;    // (d)
 };
 
-std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, const Maps& maps,
+std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, std::unique_ptr<Sampler> sampler, Maps maps,
                             const std::string& name, StateLayout& layout);
 
 // The tensors of the activation: out1.kernel, out1.bias, out2.kernel, out2.bias, or fewer.

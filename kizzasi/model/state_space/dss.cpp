@@ -67,7 +67,7 @@ std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, cons
   }
   Tensor& half = same.emplace("kernel.C", w.at("kernel.W")).first->second;  // s4d counts the conjugates in
   for (float& value : half.values) value *= 0.5f;
-  return kS4dLayer.make(as_s4d(c), {same, ""}, name, layout);
+  return kS4dLayer.make(as_s4d(c), w.standing_for(same), name, layout);
 }
 
 template <typename T>

@@ -48,19 +48,17 @@ class H3 final : public Layer {
         log_dt_(w.at("kernel.kernel.log_dt").values),
         log_real_(w.at("kernel.kernel.inv_A_real").values),
         imaginary_(w.at("kernel.kernel.A_imag").values),
-        out_(pack(w.at("output_linear.weight"))),
+        out_(w.pack("output_linear.weight")),
         out_bias_(w.at("output_linear.bias").values),
         a_(2 * s_.plane()),
         c_(2 * s_.plane()),
         conv_at_(layout.add(name + ".conv", FieldType::kF32, {s_.taps, s_.d}, true)),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.pairs()}, true)) {
-    std::vector<float> rows;
     for (const char* each : {"q_proj", "k_proj", "v_proj"}) {
-      const std::vector<float>&weight = w.at(std::string(each) + ".weight").values, &bias = w.at(std::string(each) + ".bias").values;
-      rows.insert(rows.end(), weight.begin(), weight.end());
+      const std::vector<float>& bias = w.at(std::string(each) + ".bias").values;
       in_bias_.insert(in_bias_.end(), bias.begin(), bias.end());
     }
-    in_ = kernels::PackedWeight::pack(rows, 3 * s_.d, s_.d);
+    in_ = w.pack_together({"q_proj.weight", "k_proj.weight", "v_proj.weight"});
     const std::vector<float>&b = w.at("kernel.kernel.B").values, &to = w.at("kernel.kernel.C").values;
     for (std::size_t i = 0; i < b.size(); i += 2) {
       weight_.push_back(2.0 * Complex(static_cast<double>(b[i]), static_cast<double>(b[i + 1])) *

@@ -92,14 +92,14 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
 
 std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) {
   const Sizes s(c);
-  complex_unit::Maps maps{w.at("seq.B_re").values, {}, w.at("seq.D").values};
-  const std::vector<float>&b_im = w.at("seq.B_im").values, &c_re = w.at("seq.C_re").values, &c_im = w.at("seq.C_im").values;
-  maps.in.insert(maps.in.end(), b_im.begin(), b_im.end());
+  const std::vector<float>&c_re = w.at("seq.C_re").values, &c_im = w.at("seq.C_im").values;
+  std::vector<float> out;
   for (std::size_t e = 0; e < s.d; ++e) {
-    for (std::size_t n = 0; n < s.states; ++n) maps.out.push_back(c_re[e * s.states + n]);
-    for (std::size_t n = 0; n < s.states; ++n) maps.out.push_back(-c_im[e * s.states + n]);
+    for (std::size_t n = 0; n < s.states; ++n) out.push_back(c_re[e * s.states + n]);
+    for (std::size_t n = 0; n < s.states; ++n) out.push_back(-c_im[e * s.states + n]);
   }
-  return complex_unit::make(c, w, std::make_unique<Sampler>(w), maps, name, layout);
+  complex_unit::Maps maps{w.pack_together({"seq.B_re", "seq.B_im"}), w.pack_made(out, s.d, {"seq.C_re", "seq.C_im"}), w.at("seq.D").values};
+  return complex_unit::make(c, w, std::make_unique<Sampler>(w), std::move(maps), name, layout);
 }
 
 template <typename T>

@@ -44,7 +44,7 @@ class S4 final : public Layer {
         b_(complex_values(w.at("kernel.B"))),
         c_(complex_values(w.at("kernel.C"))),
         skip_(w.at("D").values),
-        out_(pack(w.at("output_linear.0.weight"))),
+        out_(w.pack("output_linear.0.weight")),
         out_bias_(w.at("output_linear.0.bias").values),
         planes_(kPlanes * s_.plane()),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.d}, true)) {

@@ -129,16 +129,17 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
 
 std::unique_ptr<Layer> make(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout) {
   const Sizes s(c);
-  complex_unit::Maps maps{{}, {}, w.at("seq.D").values};
+  std::vector<float> in, out;
   const std::vector<float>&b = w.at("seq.B").values, &to = w.at("seq.C").values;
   for (const std::size_t part : {0u, 1u}) {
-    for (std::size_t i = part; i < b.size(); i += 2) maps.in.push_back(b[i]);
+    for (std::size_t i = part; i < b.size(); i += 2) in.push_back(b[i]);
   }
   for (std::size_t e = 0; e < s.d; ++e) {
-    for (std::size_t n = 0; n < s.states; ++n) maps.out.push_back(2 * to[2 * (e * s.states + n)]);
-    for (std::size_t n = 0; n < s.states; ++n) maps.out.push_back(-2 * to[2 * (e * s.states + n) + 1]);
+    for (std::size_t n = 0; n < s.states; ++n) out.push_back(2 * to[2 * (e * s.states + n)]);
+    for (std::size_t n = 0; n < s.states; ++n) out.push_back(-2 * to[2 * (e * s.states + n) + 1]);
   }
-  return complex_unit::make(c, w, std::make_unique<Sampler>(c, w), maps, name, layout);
+  complex_unit::Maps maps{w.pack_made(in, 2 * s.states, {"seq.B"}), w.pack_made(out, s.d, {"seq.C"}), w.at("seq.D").values};
+  return complex_unit::make(c, w, std::make_unique<Sampler>(c, w), std::move(maps), name, layout);
 }
 
 // (batch, time, width), the last frame first.

@@ -58,10 +58,10 @@ class MlstmInner final : public Layer {
  public:
   MlstmInner(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
-        up_(pack(w.at("proj_up.weight"))),
-        down_(pack(w.at("proj_down.weight"))),
-        enter_(pack(w.at("mlstm_cell.igate.weight"))),
-        keep_(pack(w.at("mlstm_cell.fgate.weight"))),
+        up_(w.pack("proj_up.weight")),
+        down_(w.pack("proj_down.weight")),
+        enter_(w.pack("mlstm_cell.igate.weight")),
+        keep_(w.pack("mlstm_cell.fgate.weight")),
         up_bias_(w.values_or_none("proj_up.bias")),
         down_bias_(w.values_or_none("proj_down.bias")),
         enter_bias_(w.at("mlstm_cell.igate.bias").values),

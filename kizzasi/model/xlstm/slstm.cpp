@@ -48,7 +48,7 @@ class Slstm final : public Layer {
  public:
   Slstm(const BackboneConfig& c, const LayerWeights& w, const std::string& name, StateLayout& layout)
       : s_(c),
-        recurrence_(pack_heads(w.at(kRecurrence))),
+        recurrence_(pack_heads(w, kRecurrence)),
         bias_(w.at(kBias).values),
         gain_(w.at("group_norm.weight").values),
         zeros_(s_.width),
@@ -57,7 +57,7 @@ class Slstm final : public Layer {
         c_at_(layout.add(name + ".c", FieldType::kF32, {s_.d})),
         n_at_(layout.add(name + ".n", FieldType::kF32, {s_.d})),
         m_at_(layout.add(name + ".m", FieldType::kF32, {s_.d})) {
-    for (const char* each : kSlots) slots_.push_back(pack_heads(w.at(each)));
+    for (const char* each : kSlots) slots_.push_back(pack_heads(w, each));
     if (s_.taps == 0) return;
     conv_ = transposed(w.at("conv1d.conv.weight").values, s_.d, s_.taps);
     conv_bias_ = w.at("conv1d.conv.bias").values;
