@@ -1,6 +1,7 @@
 #include "kizzasi/autograd/attention.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "kizzasi/autograd/gradient_sink.h"
@@ -16,6 +17,7 @@ constexpr std::size_t kTile = 64;  // queries at once
 
 struct Sizes {
   std::size_t batch, time, heads, kv_heads, width, window;
+  std::vector<std::size_t> begins;  // of each frame: the first of its sequence; empty: 0
 
   // Rows of one head of one sequence among (batch, time, heads, width).
   template <typename T>
@@ -23,8 +25,15 @@ struct Sizes {
     return {values + (b * time * of + head) * width, time, width, of * width};
   }
   // The first key that a query at `t` sees.
-  std::size_t first_key(std::size_t t) const { return t + 1 > window ? t + 1 - window : 0; }
+  std::size_t first_key(std::size_t t) const { return std::max(begins.empty() ? 0 : begins[t], t + 1 > window ? t + 1 - window : 0); }
 };
+
+// Of each frame, the first one of its sequence; nothing where nothing is packed.
+std::vector<std::size_t> begins_of(const Lengths& packed) {
+  std::vector<std::size_t> all;
+  for (const std::size_t length : packed) all.insert(all.end(), length, all.size());
+  return all;
+}
 
 // The queries [begin, end) of one head, and the keys [first, end) that any of them sees.
 struct Tile {
@@ -64,10 +73,11 @@ void for_each_tile(const Sizes& s, Use use) {
 }  // namespace
 
 template <typename T>
-Var<T> attention(Var<T> q, Var<T> k, Var<T> v, std::size_t window) {
+Var<T> attention(Var<T> q, Var<T> k, Var<T> v, std::size_t window, const Lengths& packed) {
+  assert(packed.empty() || total(packed) == q.dims()[1]);
   Tape<T>& tape = *q.tape;
   const Dims dims = q.dims();
-  const Sizes s{dims[0], dims[1], dims[2], k.dims()[2], dims[3], window};
+  const Sizes s{dims[0], dims[1], dims[2], k.dims()[2], dims[3], window, begins_of(packed)};
   const std::size_t group = s.heads / s.kv_heads;
   const auto adjoint = [=](Tape<T>& on, std::size_t id) {
     std::vector<T> no_q, no_k, no_v, p, gp;
@@ -126,16 +136,19 @@ std::vector<double> rotary_frequencies(double theta, std::size_t rotated) {
 }
 
 template <typename T>
-Var<T> rotary(Var<T> x, double theta, std::size_t rotated) {
+Var<T> rotary(Var<T> x, double theta, std::size_t rotated, const Lengths& packed) {
+  assert(packed.empty() || total(packed) == x.dims()[1]);
   Tape<T>& tape = *x.tape;
   const Dims dims = x.dims();
   const std::size_t time = dims[1], heads = dims[2], width = dims[3], half = rotated / 2, rows = dims[0] * time * heads;
   std::vector<T> cosines, sines;
   const std::vector<double> frequencies = rotary_frequencies(theta, rotated);
+  const std::vector<std::size_t> begins = begins_of(packed);
   for (std::size_t t = 0; t < time; ++t) {
+    const auto position = static_cast<double>(begins.empty() ? t : t - begins[t]);
     for (const double f : frequencies) {
-      cosines.push_back(static_cast<T>(std::cos(static_cast<double>(t) * f)));
-      sines.push_back(static_cast<T>(std::sin(static_cast<double>(t) * f)));
+      cosines.push_back(static_cast<T>(std::cos(position * f)));
+      sines.push_back(static_cast<T>(std::sin(position * f)));
     }
   }
   // to += or = from, turned by `way` times the angle: its adjoint is the turn back.
@@ -162,9 +175,9 @@ Var<T> rotary(Var<T> x, double theta, std::size_t rotated) {
   return y;
 }
 
-template Var<float> attention(Var<float>, Var<float>, Var<float>, std::size_t);
-template Var<double> attention(Var<double>, Var<double>, Var<double>, std::size_t);
-template Var<float> rotary(Var<float>, double, std::size_t);
-template Var<double> rotary(Var<double>, double, std::size_t);
+template Var<float> attention(Var<float>, Var<float>, Var<float>, std::size_t, const Lengths&);
+template Var<double> attention(Var<double>, Var<double>, Var<double>, std::size_t, const Lengths&);
+template Var<float> rotary(Var<float>, double, std::size_t, const Lengths&);
+template Var<double> rotary(Var<double>, double, std::size_t, const Lengths&);
 
 }  // namespace kizzasi::autograd
