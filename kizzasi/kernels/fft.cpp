@@ -35,65 +35,71 @@ HWY_INLINE Complex<V> operator-(Complex<V> a, Complex<V> b) {
   return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
 
-// One column of signals through all stages: two at a time, the odd one first (forward) or last (inverse).
+// One column of signals. Two stages of halves at a time, depth first: a block is finished while it is near, and its rows are walked in
+// order. A last stage of two rows is left where n is no power of four.
 template <class D, bool kInverse>
-HWY_INLINE void column(D d, std::size_t n, const float* cos, const float* sin, float* re, float* im, std::size_t lanes) {
-  const auto load = [&](std::size_t row) { return Complex<hn::Vec<D>>{hn::LoadU(d, re + row * lanes), hn::LoadU(d, im + row * lanes)}; };
-  const auto store = [&](std::size_t row, Complex<hn::Vec<D>> v) {
+struct Column {
+  using V = Complex<hn::Vec<D>>;
+  D d;
+  std::size_t n;
+  const float *cos, *sin;
+  float *re, *im;
+  std::size_t lanes;
+
+  HWY_INLINE V load(std::size_t row) const { return {hn::LoadU(d, re + row * lanes), hn::LoadU(d, im + row * lanes)}; }
+  HWY_INLINE void store(std::size_t row, V v) const {
     hn::StoreU(v.re, d, re + row * lanes);
     hn::StoreU(v.im, d, im + row * lanes);
-  };
-  const auto turn = [&](Complex<hn::Vec<D>> a, std::size_t k) {
-    return turned(a, hn::Set(d, cos[k]), hn::Set(d, kInverse ? -sin[k] : sin[k]));
-  };
-  const auto pairs = [&] {  // the stage of halves of one row
-    for (std::size_t row = 0; row < n; row += 2) {
-      const auto a = load(row), b = load(row + 1);
-      store(row, a + b);
-      store(row + 1, a - b);
-    }
-  };
-  // Of blocks of 4 q rows.
-  const auto fours = [&](std::size_t q) {
-    const std::size_t stride = n / (4 * q);
-    for (std::size_t j = 0; j < q; ++j) {
-      const std::size_t k = j * stride;
-      for (std::size_t row = j; row < n; row += 4 * q) {
-        if constexpr (kInverse) {
-          const auto t0 = load(row), t1 = turn(load(row + q), 2 * k), t2 = turn(load(row + 2 * q), k), t3 = turn(load(row + 3 * q), 3 * k);
-          const auto s0 = t0 + t1, s1 = t0 - t1, s2 = t2 + t3, s3 = t2 - t3;
-          store(row, s0 + s2);
-          store(row + 2 * q, s0 - s2);
-          store(row + q, {hn::Sub(s1.re, s3.im), hn::Add(s1.im, s3.re)});
-          store(row + 3 * q, {hn::Add(s1.re, s3.im), hn::Sub(s1.im, s3.re)});
-        } else {
-          const auto a0 = load(row), a1 = load(row + q), a2 = load(row + 2 * q), a3 = load(row + 3 * q);
-          const auto s0 = a0 + a2, s1 = a1 + a3, s2 = a0 - a2, s3 = a1 - a3;
-          store(row, s0 + s1);
-          store(row + q, turn(s0 - s1, 2 * k));
-          store(row + 2 * q, turn({hn::Add(s2.re, s3.im), hn::Sub(s2.im, s3.re)}, k));
-          store(row + 3 * q, turn({hn::Sub(s2.re, s3.im), hn::Add(s2.im, s3.re)}, 3 * k));
-        }
-      }
-    }
-  };
-  const bool odd = std::countr_zero(n) % 2 != 0;
-  if constexpr (kInverse) {
-    if (odd) pairs();
-    for (std::size_t q = odd ? 2 : 1; 4 * q <= n; q *= 4) fours(q);
-  } else {
-    for (std::size_t q = n / 4; q >= 1; q /= 4) fours(q);
-    if (odd) pairs();
   }
-}
+  HWY_INLINE V turn(V a, std::size_t k) const { return turned(a, hn::Set(d, cos[k]), hn::Set(d, kInverse ? -sin[k] : sin[k])); }
+
+  // Rows `row` + 0, q, 2 q, 3 q of a block of 4 q, at the k-th of n turns; `kPlain`: k is 0.
+  template <bool kPlain>
+  HWY_INLINE void four(std::size_t row, std::size_t q, std::size_t k) const {
+    const V a = load(row), b = load(row + q), c = load(row + 2 * q), e = load(row + 3 * q);
+    const auto by = [&](V v, std::size_t times) { return kPlain ? v : turn(v, times * k); };
+    if constexpr (kInverse) {
+      const V t1 = by(b, 2), t2 = by(c, 1), t3 = by(e, 3);
+      const V s0 = a + t1, s1 = a - t1, s2 = t2 + t3, s3 = t2 - t3;
+      store(row, s0 + s2);
+      store(row + 2 * q, s0 - s2);
+      store(row + q, {hn::Sub(s1.re, s3.im), hn::Add(s1.im, s3.re)});
+      store(row + 3 * q, {hn::Add(s1.re, s3.im), hn::Sub(s1.im, s3.re)});
+    } else {
+      const V s0 = a + c, s1 = b + e, s2 = a - c, s3 = b - e;
+      store(row, s0 + s1);
+      store(row + q, by(s0 - s1, 2));
+      store(row + 2 * q, by({hn::Add(s2.re, s3.im), hn::Sub(s2.im, s3.re)}, 1));
+      store(row + 3 * q, by({hn::Sub(s2.re, s3.im), hn::Add(s2.im, s3.re)}, 3));
+    }
+  }
+  HWY_INLINE void fours(std::size_t begin, std::size_t q) const {
+    four<true>(begin, q, 0);
+    const std::size_t stride = n / (4 * q);
+    for (std::size_t j = 1; j < q; ++j) four<false>(begin + j, q, j * stride);
+  }
+  void block(std::size_t begin, std::size_t size) const {
+    if (size == 1) return;
+    if (size == 2) {
+      const V a = load(begin), b = load(begin + 1);
+      store(begin, a + b);
+      store(begin + 1, a - b);
+      return;
+    }
+    const std::size_t q = size / 4;
+    if constexpr (!kInverse) fours(begin, q);
+    for (std::size_t i = 0; i < 4 && q > 1; ++i) block(begin + i * q, q);
+    if constexpr (kInverse) fours(begin, q);
+  }
+};
 
 template <bool kInverse>
 void transform(std::size_t n, const float* cos, const float* sin, float* re, float* im, std::size_t lanes) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   std::size_t c = 0;
-  for (; c + hn::Lanes(d) <= lanes; c += hn::Lanes(d)) column<decltype(d), kInverse>(d, n, cos, sin, re + c, im + c, lanes);
-  for (; c < lanes; ++c) column<decltype(one), kInverse>(one, n, cos, sin, re + c, im + c, lanes);
+  for (; c + hn::Lanes(d) <= lanes; c += hn::Lanes(d)) Column<decltype(d), kInverse>{d, n, cos, sin, re + c, im + c, lanes}.block(0, n);
+  for (; c < lanes; ++c) Column<decltype(one), kInverse>{one, n, cos, sin, re + c, im + c, lanes}.block(0, n);
 }
 
 void forward(std::size_t n, const float* cos, const float* sin, float* re, float* im, std::size_t lanes) {

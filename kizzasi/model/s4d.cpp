@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kizzasi/autograd/causal_convolution.h"
 #include "kizzasi/autograd/ops.h"
-#include "kizzasi/autograd/scans.h"
 #include "kizzasi/kernels/activations.h"
 #include "kizzasi/kernels/diagonal_scan.h"
 #include "kizzasi/kernels/dplr_scan.h"
@@ -164,7 +164,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
                                               weight("kernel.A_imag"), weight("kernel.C"));
   const Dims planes{2, s.states, s.d};
   const Var<T> a = reshape(slice(discrete, 0, 0, 1), planes), c = reshape(slice(discrete, 0, 1, 2), planes);
-  const Var<T> y = gelu(diagonal_scan(u, a, c, weight("D")));
+  const Var<T> y = gelu(diagonal_system(u, a, c, weight("D")));
   const Var<T> mapped = linear(y, reshape(weight("output_linear.0.weight"), {2 * s.d, s.d}), weight("output_linear.0.bias"));
   return mul(slice(mapped, 2, 0, s.d), sigmoid(slice(mapped, 2, s.d, 2 * s.d)));
 }

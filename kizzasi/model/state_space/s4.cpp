@@ -4,8 +4,8 @@
 #include <cmath>
 #include <memory>
 
+#include "kizzasi/autograd/causal_convolution.h"
 #include "kizzasi/autograd/ops.h"
-#include "kizzasi/autograd/scans.h"
 #include "kizzasi/kernels/activations.h"
 #include "kizzasi/kernels/dplr_scan.h"
 #include "kizzasi/kernels/linear.h"
@@ -183,7 +183,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
   const Var<T> discrete = discretize_dplr(weight("kernel.inv_dt"), weight("kernel.A_real"), weight("kernel.A_imag"), weight("kernel.P"),
                                           weight("kernel.B"), weight("kernel.C"));
   const auto plane = [&](std::size_t i) { return reshape(slice(discrete, 0, i, i + 1), {2, s.states, s.d}); };
-  const Var<T> y = gelu(dplr_scan(u, DplrCoefficients<T>{plane(0), plane(1), plane(2), plane(3), plane(4), weight("D")}));
+  const Var<T> y = gelu(dplr_system(u, DplrCoefficients<T>{plane(0), plane(1), plane(2), plane(3), plane(4), weight("D")}));
   const Var<T> mapped = linear(y, weight("output_linear.0.weight"), weight("output_linear.0.bias"));
   return mul(slice(mapped, 2, 0, s.d), sigmoid(slice(mapped, 2, s.d, 2 * s.d)));
 }
