@@ -67,8 +67,8 @@ class Mixture final : public Layer {
       experts_.push_back({packed(kNames<kForm>.gate), packed(kNames<kForm>.down), packed(kNames<kForm>.up)});
     }
     if constexpr (kForm == Form::kShared) {
-      shared_ = {pack(w.at(kSharedGate)), pack(w.at(kSharedDown)), pack(w.at(kSharedUp))};
-      share_ = pack(w.at(kSharedShare));
+      shared_ = {w.pack(kSharedGate), w.pack(kSharedDown), w.pack(kSharedUp)};
+      share_ = w.pack(kSharedShare);
     }
   }
   std::size_t scratch_floats(std::size_t rows) const noexcept override {
