@@ -35,11 +35,12 @@ struct Sizes {
 };
 
 // The matrices of all heads, one after the other in a tensor of (heads, outputs, P).
-std::vector<kernels::PackedWeight> pack_heads(const Tensor& w) {
+std::vector<kernels::PackedWeight> pack_heads(const LayerWeights& weights, const char* name) {
+  const Tensor& w = weights.at(name);
   const std::size_t size = w.shape[1] * w.shape[2];
   std::vector<kernels::PackedWeight> heads;
   for (std::size_t h = 0; h < w.shape[0]; ++h) {
-    heads.push_back(kernels::PackedWeight::pack(std::span(w.values).subspan(h * size, size), w.shape[1], w.shape[2]));
+    heads.push_back(weights.pack_made(std::span(w.values).subspan(h * size, size), w.shape[1], {name}));
   }
   return heads;
 }
