@@ -34,13 +34,14 @@ struct Sizes {
         taps(c.slstm_conv ? static_cast<std::size_t>(c.d_conv) : 0) {}
 };
 
-// The matrices of all heads, one after the other in a tensor of (heads, outputs, P).
+// The matrices of all heads, one after the other in a tensor of (heads, outputs, P): their rows are those of no one axis, so they stay in
+// f32.
 std::vector<kernels::PackedWeight> pack_heads(const LayerWeights& weights, const char* name) {
   const Tensor& w = weights.at(name);
   const std::size_t size = w.shape[1] * w.shape[2];
   std::vector<kernels::PackedWeight> heads;
   for (std::size_t h = 0; h < w.shape[0]; ++h) {
-    heads.push_back(weights.pack_made(std::span(w.values).subspan(h * size, size), w.shape[1], {name}));
+    heads.push_back(kernels::PackedWeight::pack(std::span(w.values).subspan(h * size, size), w.shape[1], w.shape[2]));
   }
   return heads;
 }
