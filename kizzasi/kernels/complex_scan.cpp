@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/complex_scan.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -128,6 +129,7 @@ HWY_EXPORT(scan);
 HWY_EXPORT(scan_backward);
 
 void complex_scan(std::span<const float> a, std::span<const float> b, MatrixView x, std::span<float> h, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kComplexScan)) return other->complex_scan(a, b, x, h, y);
   HWY_DYNAMIC_DISPATCH(scan)(a.data(), b.data(), x, h.data(), y);
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/conv1d.h"
 
 // One convolution: as conv1d_step's arguments.
@@ -99,6 +100,7 @@ HWY_EXPORT(run_rows);
 
 void conv1d_step(std::span<const float> w, std::span<const float> bias, std::size_t taps, std::span<float> window, MatrixView x,
                  MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kConv1dStep)) return other->conv1d_step(w, bias, taps, window, x, y);
   const Conv1dCall call{w.data(), bias.empty() ? nullptr : bias.data(), window.data(), taps, x.cols};
   if (x.rows > 1 && taps <= kLines / 2) {
     HWY_DYNAMIC_DISPATCH(run_rows)(call, x, y);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/delta_rule.h"
 
 #ifndef KIZZASI_KERNELS_DELTA_RULE_ROWS
@@ -147,6 +148,7 @@ void delta_rule_plain(const DeltaRule& s, const DeltaRuleRows& in, std::span<flo
 HWY_EXPORT(scan);
 
 void delta_rule(const DeltaRule& s, const DeltaRuleRows& rows, std::span<float> state, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kDeltaRule)) return other->delta_rule(s, rows, state, y);
   HWY_DYNAMIC_DISPATCH(scan)({s, rows, y}, state.data());
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/diagonal_scan.h"
 
 #ifndef KIZZASI_KERNELS_DIAGONAL_SCAN_SIZES
@@ -120,6 +121,7 @@ void diagonal_scan_plain(const DiagonalScan& s, MatrixView x, std::span<float> h
 HWY_EXPORT(scan);
 
 void diagonal_scan(const DiagonalScan& s, MatrixView x, std::span<float> h, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kDiagonalScan)) return other->diagonal_scan(s, x, h, y);
   HWY_DYNAMIC_DISPATCH(scan)(s, x, h.data(), y);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/dilated_conv.h"
 
 // One row of a depthwise convolution.
@@ -81,6 +82,7 @@ void for_each_row(std::span<const float> w, std::span<const float> bias, Dilated
 
 void dilated_conv1d(std::span<const float> w, std::span<const float> bias, DilatedTaps taps, ConvHistory history, MatrixView x,
                     MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kDilatedConv1d)) return other->dilated_conv1d(w, bias, taps, history, x, y);
   for_each_row(w, bias, taps, history, x, y, [](const DilatedConvRow& c) { HWY_DYNAMIC_DISPATCH(row)(c); });
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/dplr_scan.h"
 
 #ifndef KIZZASI_KERNELS_DPLR_SCAN_SIZES
@@ -121,6 +122,7 @@ void dplr_scan_plain(const DplrScan& s, MatrixView x, std::span<float> h, Matrix
 HWY_EXPORT(scan);
 
 void dplr_scan(const DplrScan& s, MatrixView x, std::span<float> h, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kDplrScan)) return other->dplr_scan(s, x, h, y);
   HWY_DYNAMIC_DISPATCH(scan)(s, x, h.data(), y);
 }
 

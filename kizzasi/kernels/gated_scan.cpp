@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/gated_scan.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -90,7 +91,10 @@ void gated_scan_plain(MatrixView a, MatrixView x, std::span<float> h, MatrixSpan
 HWY_EXPORT(scan);
 HWY_EXPORT(scan_backward);
 
-void gated_scan(MatrixView a, MatrixView x, std::span<float> h, MatrixSpan y) noexcept { HWY_DYNAMIC_DISPATCH(scan)(a, x, h.data(), y); }
+void gated_scan(MatrixView a, MatrixView x, std::span<float> h, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kGatedScan)) return other->gated_scan(a, x, h, y);
+  HWY_DYNAMIC_DISPATCH(scan)(a, x, h.data(), y);
+}
 
 void gated_scan_backward(MatrixView a, MatrixView y, MatrixView gy, MatrixSpan ga, MatrixSpan gx) noexcept {
   HWY_DYNAMIC_DISPATCH(scan_backward)(a, y, gy, ga, gx);

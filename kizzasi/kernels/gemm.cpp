@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/gemm.h"
 
 // The blocking of Goto and van de Geijn (2008): panels of b stay in the L1 cache, blocks of a in L2, slices of b in L3.
@@ -159,6 +160,7 @@ void gemm_plain(Transpose ta, MatrixView a, Transpose tb, MatrixView b, MatrixSp
 HWY_EXPORT(multiply);
 
 void gemm(Transpose ta, MatrixView a, Transpose tb, MatrixView b, MatrixSpan c, bool accumulate) {
+  if (Backend* const other = backend_for(Kernel::kGemm)) return other->gemm(ta, a, tb, b, c, accumulate);
   thread_local std::vector<Packing> packing(1);
   const bool swap_a = ta == Transpose::kYes, swap_b = tb == Transpose::kYes;
   const std::size_t depth = swap_a ? a.rows : a.cols;

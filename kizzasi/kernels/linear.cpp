@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/kernels/quantized_rows.h"
 
@@ -192,6 +193,7 @@ HWY_EXPORT(linear_bf16);
 HWY_EXPORT(linear_f16);
 
 void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kLinear)) return other->linear(w, x, bias, y);
   if (w.inputs() == 0) {  // there are no weights: the bias stands alone
     for (std::size_t r = 0; r < x.rows; ++r) {
       float* row = y.data + r * y.stride;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/linear_attention.h"
 
 #ifndef KIZZASI_KERNELS_LINEAR_ATTENTION_ROWS
@@ -125,6 +126,7 @@ HWY_EXPORT(scan);
 
 void linear_attention(const LinearAttention& s, MatrixView q, MatrixView k, MatrixView v, MatrixView decay, std::span<float> state,
                       MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kLinearAttention)) return other->linear_attention(s, q, k, v, decay, state, y);
   HWY_DYNAMIC_DISPATCH(scan)({s, q, k, v, decay, y}, state.data());
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "kizzasi/kernels/activations.h"
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/ring_attention.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -59,6 +60,7 @@ HWY_EXPORT(row_times);
 
 void ring_attention(const RingAttention& s, std::span<const float> q, std::span<const float> keys, std::span<const float> values,
                     std::size_t count, std::span<float> scores, std::span<float> out) noexcept {
+  if (Backend* const other = backend_for(Kernel::kRingAttention)) return other->ring_attention(s, q, keys, values, count, scores, out);
   const auto product = HWY_DYNAMIC_DISPATCH(row_times);
   const std::size_t group = s.heads / s.kv_heads, cache = s.head_dim * s.window;
   for (std::size_t h = 0; h < s.heads; ++h) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/exponential_inl.h"
 #include "kizzasi/kernels/selective_scan.h"
 
@@ -118,6 +119,7 @@ HWY_EXPORT(scan);
 
 void selective_scan(const SelectiveScan& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> h,
                     MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kSelectiveScan)) return other->selective_scan(s, x, delta, b, c, h, y);
   HWY_DYNAMIC_DISPATCH(scan)({s, x, delta, b, c, y}, h.data());
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/exponential_inl.h"
 #include "kizzasi/kernels/ssd.h"
 
@@ -115,6 +116,7 @@ void ssd_step_plain(const Ssd& s, MatrixView x, MatrixView delta, MatrixView b, 
 HWY_EXPORT(scan);
 
 void ssd_step(const Ssd& s, MatrixView x, MatrixView delta, MatrixView b, MatrixView c, std::span<float> state, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kSsdStep)) return other->ssd_step(s, x, delta, b, c, state, y);
   HWY_DYNAMIC_DISPATCH(scan)({s, x, delta, b, c, y}, state.data());
 }
 

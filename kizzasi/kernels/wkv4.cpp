@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kizzasi/kernels/backend.h"
 #include "kizzasi/kernels/exponential_inl.h"
 #include "kizzasi/kernels/wkv4.h"
 
@@ -141,6 +142,7 @@ HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 void wkv4(const Wkv4& weights, MatrixView k, MatrixView v, const Wkv4State& state, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kWkv4)) return other->wkv4(weights, k, v, state, y);
   HWY_DYNAMIC_DISPATCH(forward)(weights, k, v, state, y);
 }
 
