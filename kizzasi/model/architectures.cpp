@@ -6,6 +6,7 @@
 
 #include "kizzasi/base/suggest.h"
 #include "kizzasi/model/attention/transformer.h"
+#include "kizzasi/model/convolution/wavenet.h"
 #include "kizzasi/model/gated/lstm.h"
 #include "kizzasi/model/gated/mingru.h"
 #include "kizzasi/model/griffin/griffin.h"
@@ -97,6 +98,7 @@ constexpr std::array kArchitectures = std::to_array<Architecture>({
     stack_of<kHgrn2Layer>("hgrn2", "hgrn with a matrix state per head"),
     stack_of<kDeltaNetLayer>("deltanet", "a matrix state that replaces what it had stored under a key"),
     stack_of<kGatedDeltaNetLayer>("gated_deltanet", "deltanet that can also forget: recall of what was seen"),
+    stack<kWaveNet>("wavenet", "gated convolutions whose taps stand further and further apart: the last frames, exactly"),
 });
 
 // Widths, states and layers of the named sizes, the same for every architecture.
