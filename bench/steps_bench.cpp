@@ -2,39 +2,18 @@
 // that much memory, and the fixed cost of the kernel calls; all measured in the same run.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "bench/step_limit.h"
 #include "kizzasi/base/aligned.h"
 #include "kizzasi/base/float_env.h"
-#include "kizzasi/kernels/core_limits.h"
-#include "kizzasi/kernels/norms.h"
 #include "kizzasi/model/architectures.h"
 
 namespace {
 
 using namespace kizzasi;
 using benchmark::Counter;
-
-constexpr double kCallsALayer = 10;  // norms, projections, convolution, activations, scan
-
-// Seconds that the smallest kernel call takes.
-double call_cost() {
-  static const double cost = [] {
-    std::vector<float> x(8, 1.0f);
-    constexpr int kCalls = 100'000;
-    double best = 1;
-    for (int round = 0; round < 5; ++round) {
-      const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < kCalls; ++i) kernels::rms_norm(x, {}, 1e-5f, x);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / kCalls);
-    }
-    return best;
-  }();
-  return cost;
-}
 
 void step(benchmark::State& state, const std::string& architecture, const std::string& size) {
   const auto config = sized(architecture, size);
@@ -53,8 +32,7 @@ void step(benchmark::State& state, const std::string& architecture, const std::s
     benchmark::DoNotOptimize(out.data());
   }
   const double traffic = static_cast<double>(parameter_count(*config) * sizeof(float) + 2 * state_bytes);
-  const double bandwidth = kernels::read_bytes_per_second(std::vector<float>(static_cast<std::size_t>(traffic) / sizeof(float)));
-  const double limit = traffic / bandwidth + call_cost() * kCallsALayer * static_cast<double>(config->n_layers);
+  const double limit = bench::step_limit(traffic, static_cast<std::size_t>(config->n_layers));
   state.counters["bytes"] = Counter(traffic, Counter::kDefaults, Counter::kIs1024);
   state.counters["limit_us"] = limit * 1e6;
   state.counters["of_limit"] = Counter(static_cast<double>(state.iterations()) * limit, Counter::kIsRate | Counter::kInvert);

@@ -41,6 +41,13 @@ kernels::PackedWeight LayerWeights::pack_transposed(std::string_view name, std::
                                      note(name, OutputsAxis::kLast));
 }
 
+kernels::PackedWeight LayerWeights::pack_of_stack(std::string_view name, std::size_t index) const {
+  const Tensor& w = at(name);
+  const std::size_t rows = w.shape[w.shape.size() - 2], cols = w.shape.back();
+  return kernels::PackedWeight::pack(std::span(w.values).subspan(index * rows * cols, rows * cols), rows, cols,
+                                     note(name, OutputsAxis::kLastButOne));
+}
+
 kernels::PackedWeight LayerWeights::pack_together(std::initializer_list<std::string_view> names) const {
   std::vector<float> all;
   std::size_t outputs = 0;

@@ -37,6 +37,8 @@ class LayerWeights {
   kernels::PackedWeight pack(std::string_view name) const;
   // x @ w as published, w (inputs, outputs), packed as what it is the transpose of. Of a stack of such matrices the one at `index`.
   kernels::PackedWeight pack_transposed(std::string_view name, std::size_t index = 0) const;
+  // Of a stack of matrices (outputs, inputs) the one at `index`.
+  kernels::PackedWeight pack_of_stack(std::string_view name, std::size_t index) const;
   // Several projections of the same rows as one: their outputs one after the other.
   kernels::PackedWeight pack_together(std::initializer_list<std::string_view> names) const;
   // A matrix (outputs, inputs) that was put together from these tensors, in the precision of the first.

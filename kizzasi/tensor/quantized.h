@@ -13,8 +13,8 @@
 namespace kizzasi {
 
 // Rounds the values to what that precision holds and notes it in `storage`. int8 has a scale an output, int4 one for 32 inputs of an
-// output. A matrix of kLast has its outputs on the last axis, its inputs on the one before, and may be one of a stack of such; one of
-// kFirst takes all axes but the first as inputs. A value that f16 cannot hold is an error.
+// output. Matrices of kLast and kLastButOne may be a stack of such; one of kFirst takes all axes but the first as inputs. A value that f16
+// cannot hold is an error.
 Result<void> set_precision(Tensor& tensor, kernels::Precision precision, OutputsAxis outputs, std::string_view name);
 
 // What its numbers and scales take in a file.

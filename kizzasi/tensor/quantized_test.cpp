@@ -24,7 +24,7 @@ Tensor normal_tensor(Shape shape, unsigned seed) {
 NamedTensors every_kind() {
   NamedTensors all;
   for (const Precision precision : kPrecisions) {
-    for (const OutputsAxis axis : {OutputsAxis::kFirst, OutputsAxis::kLast}) {
+    for (const OutputsAxis axis : {OutputsAxis::kFirst, OutputsAxis::kLast, OutputsAxis::kLastButOne}) {
       for (const Shape& shape : {Shape{3, 70}, Shape{70, 3}, Shape{5, 33, 4}, Shape{1, 1}, Shape{6}, Shape{0, 4}, Shape{2, 32, 1}}) {
         Tensor tensor = normal_tensor(shape, static_cast<unsigned>(all.size()));
         EXPECT_TRUE(set_precision(tensor, precision, axis, "w"));

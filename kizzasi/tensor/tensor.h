@@ -19,8 +19,8 @@ using Shape = std::vector<std::size_t>;
 inline std::size_t elements(const Shape& shape) { return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()); }
 std::string shape_text(const Shape& shape);  // "(2, 37, 24)"
 
-// On which axis a matrix of weights has its outputs: (outputs, inputs...), (..., inputs, outputs) or (..., outputs, inputs). A scale belongs
-// to an output.
+// On which axis a matrix of weights has its outputs: (outputs, inputs...), (..., inputs, outputs) or (..., outputs, inputs). A scale
+// belongs to an output.
 enum class OutputsAxis : std::uint8_t { kFirst, kLast, kLastButOne };
 
 // How a file and the kernels hold a tensor of weights. Below f32, `values` are exactly what that form holds (tensor/quantized.h).

@@ -34,15 +34,10 @@ struct Sizes {
         taps(c.slstm_conv ? static_cast<std::size_t>(c.d_conv) : 0) {}
 };
 
-// The matrices of all heads, one after the other in a tensor of (heads, outputs, P): their rows are those of no one axis, so they stay in
-// f32.
-std::vector<kernels::PackedWeight> pack_heads(const LayerWeights& weights, const char* name) {
-  const Tensor& w = weights.at(name);
-  const std::size_t size = w.shape[1] * w.shape[2];
+// The matrices of all heads, one after the other in a tensor of (heads, outputs, P).
+std::vector<kernels::PackedWeight> pack_heads(const LayerWeights& w, std::string_view name) {
   std::vector<kernels::PackedWeight> heads;
-  for (std::size_t h = 0; h < w.shape[0]; ++h) {
-    heads.push_back(kernels::PackedWeight::pack(std::span(w.values).subspan(h * size, size), w.shape[1], w.shape[2]));
-  }
+  for (std::size_t h = 0; h < w.at(name).shape[0]; ++h) heads.push_back(w.pack_of_stack(name, h));
   return heads;
 }
 

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""usage: m4_hourly.py KIZZASI FOLDER [OPTION OF TRAIN...]
+
+One global model for the hourly series of the M4 competition: Hourly-train.csv and Hourly-test.csv of FOLDER, 48 hours ahead of each series'
+end. Prints the mean MASE (season 24) and sMAPE over the series, beside the seasonal naive method.
+"""
+
+import csv
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HORIZON, SEASON, MOST = 48, 24, 0.80  # MOST: the mean MASE that ours may have
+OPTIONS = ["--preset", "forecast", "--context", "336", "--recent", "336", "--patch", "12", "--horizon", str(HORIZON), "--season", "24", "--seasons",
+           "7", "--window-norm", "mean_std", "--head", "point", "--loss", "l1", "--steps", "3000", "--train-share", "0.85",
+           "--validation-share", "0.15", "--calibration-windows", "0", "--seed", "1"]
+
+
+def read(path):
+    return {row[0]: [float(cell) for cell in row[1:] if cell] for row in list(csv.reader(path.open()))[1:]}
+
+
+def mase(history, truth, forecast):
+    scale = statistics.mean(abs(a - b) for a, b in zip(history[SEASON:], history))
+    return statistics.mean(abs(a - b) for a, b in zip(truth, forecast)) / scale
+
+
+def smape(truth, forecast):
+    return 200 * statistics.mean(abs(a - b) / (abs(a) + abs(b)) if a or b else 0 for a, b in zip(truth, forecast))
+
+
+def run(words, folder):
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def main():
+    kizzasi, folder = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2])
+    train, test = read(folder / "Hourly-train.csv"), read(folder / "Hourly-test.csv")
+    with tempfile.TemporaryDirectory() as scratch:
+        with open(f"{scratch}/hourly.csv", "w") as out:
+            out.write("id,value\n")
+            for name, values in train.items():
+                out.writelines(f"{name},{value}\n" for value in values)
+        columns = ["--id-column", "id", "--time-column", "none"]
+        run([kizzasi, "train", "hourly.csv", "-o", "m.kizzasi", *columns, *OPTIONS, *sys.argv[3:], "--quiet"], scratch)
+        answer = json.loads(run([kizzasi, "forecast", "m.kizzasi", "hourly.csv", *columns, "--json", "--quiet"], scratch))
+    ours = {}
+    for step in answer["steps"]:
+        ours.setdefault(step["id"], []).append(step["value"]["value"] if isinstance(step["value"], dict) else step["value"])
+    if sorted(ours) != sorted(test) or any(len(values) != HORIZON or not all(map(math.isfinite, values)) for values in ours.values()):
+        sys.exit("not every series has a forecast of 48 finite values")
+    naive = {name: (values[-SEASON:] * 2) for name, values in train.items()}
+    scores = {}
+    for label, forecasts in (("ours", ours), ("seasonal naive", naive)):
+        scores[label] = statistics.mean(mase(train[name], test[name], forecasts[name]) for name in test)
+        print(f"{label:>14}: MASE {scores[label]:.3f}, sMAPE {statistics.mean(smape(test[name], forecasts[name]) for name in test):.2f}, {len(test)} series")
+    if scores["ours"] > MOST:
+        sys.exit(f"the mean MASE is above {MOST}")
+
+
+main()
