@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "apps/cli/bench_layers.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/base/aligned.h"
@@ -176,11 +177,17 @@ Result<int> bench(Options& options, const Context& context) {
   double seconds = 4;
   std::vector<std::string> names;
   options.option("--seconds", seconds, "How long to measure, all in all.");
+  std::string model;
+  options.option("--model FILE", model, "Takes a step of this model apart, layer by layer, and names its bottleneck.");
   options.option("--preset NAME", names, "Which preset; may be repeated. Without it, all.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
   if (!(seconds > 0 && seconds <= 3600)) {
     return fail({Fault::kBadUse, fmt::format("{} is out of range", seconds), "--seconds", "more than 0 and at most 3600", ""});
+  }
+  if (!model.empty()) {
+    if (!names.empty()) return fail({Fault::kBadUse, "it is given beside --preset", "--model", "one of the two", ""});
+    return bench_layers(model, seconds, context);
   }
   const std::vector<std::string> known(preset_names().begin(), preset_names().end());
   for (const std::string& name : names) {

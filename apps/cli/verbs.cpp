@@ -43,8 +43,8 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi verify model.safetensors --against model.io.safetensors\n"
      "kizzasi verify model.safetensors --against model.io.safetensors --config config.json --json",
      verify},
-    {"bench", "Measures the speed of this machine: steps of the preset sizes beside what its memory allows.",
-     "kizzasi bench\nkizzasi bench --preset audio --preset robotics --json", bench},
+    {"bench", "Measures the speed of this machine: steps of the preset sizes, or the layers of a model, beside what its memory allows.",
+     "kizzasi bench --preset audio --preset robotics --json\nkizzasi bench --model traffic.kizzasi", bench},
     {"demo", "Learns three recordings before your eyes and writes a report: traffic, a solar plant, a robot arm.",
      "kizzasi demo\nkizzasi demo --act plant --out demo", demo},
 });

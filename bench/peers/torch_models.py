@@ -135,8 +135,11 @@ def step(model, seconds):
             first = net(inputs_embeds=torch.randn(1, 8, WIDTH), use_cache=True)
             at = torch.tensor([8])
             call = lambda: net(inputs_embeds=x, cache_params=first.cache_params, cache_position=at, use_cache=True)
-    with torch.no_grad():
-        return {"step_us": best_of(seconds, call) * 1e6}
+    best = float("inf")
+    for onednn in (True, False):  # whichever suits it better
+        with torch.no_grad(), torch.backends.mkldnn.flags(enabled=onednn):
+            best = min(best, best_of(seconds / 2, call))
+    return {"step_us": best * 1e6}
 
 
 def train(model, seconds):

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kizzasi/autograd/tape.h"
+#include "kizzasi/base/clock.h"
 #include "kizzasi/base/error.h"
 #include "kizzasi/base/rng.h"
 #include "kizzasi/kernels/matrix.h"
@@ -38,6 +39,16 @@ class WeightVars {
   std::map<std::string, autograd::Var<T>> vars_;
 };
 
+// What one layer of a step costs.
+struct LayerCost {
+  std::string name;               // "layers.0.mixer"
+  std::size_t weight_bytes = 0;   // read each frame (of experts: all of them)
+  std::size_t state_bytes = 0;    // read and written each frame
+  std::size_t multiply_adds = 0;  // of its matrices, each frame
+  double seconds = 0;             // of one frame of one lane, the median of the rounds
+  double slow_seconds = 0;        // the 99th of 100 rounds
+};
+
 // Immutable after load. Thread: any. The state of a stream is one flat block of `layout().bytes()` bytes that the caller owns: copy it to
 // fork, keep it to roll back, send it elsewhere.
 class Backbone {
@@ -59,6 +70,10 @@ class Backbone {
                     std::span<float> scratch) const noexcept = 0;
   // Many frames of one lane: in (rows, d_model) -> out (rows, d_model). The bits of `step`, row by row, for any split. Real-time: yes.
   virtual void run(const Lane& lane, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept = 0;
+
+  // Steps one lane `rounds` times (at least 1) and times each layer with its norm and its residual sum; the last norm stands at the end.
+  // Not real-time: it takes memory.
+  virtual std::vector<LayerCost> profile(const Clock& clock, std::size_t rounds) const = 0;
 
   // (batch, time, d_model) -> (batch, time, d_model) from reset state, differentiable; may compute in chunks. Equals run to 1e-5 relative.
   // layer_outputs, where given, receives the residual stream after each layer.

@@ -7,9 +7,11 @@
 #include <cstring>
 
 #include "kizzasi/autograd/ops.h"
+#include "kizzasi/base/aligned.h"
 #include "kizzasi/base/float_env.h"
 #include "kizzasi/base/suggest.h"
 #include "kizzasi/kernels/norms.h"
+#include "kizzasi/tensor/quantized.h"
 
 namespace kizzasi {
 namespace {
@@ -40,14 +42,19 @@ class Stack final : public Backbone {
  public:
   Stack(const StackForm& form, const BackboneConfig& config, const NamedTensors& weights)
       : form_(form), config_(config), d_(static_cast<std::size_t>(config.d_model)), last_norm_(norm(weights, "norm_f")) {
-    if (form.entry != nullptr) entry_ = form.entry->make(config, {weights, "entry.", &packed_}, "entry", layout_);
+    if (form.entry != nullptr) {
+      entry_ = form.entry->make(config, {weights, "entry.", &packed_}, "entry", layout_);
+      costs_.push_back(cost_of("entry", weights, 0));
+    }
     for (std::int64_t i = 0; i < config.n_layers; ++i) {
       for (const Sublayer& sublayer : form.sublayers) {
         const std::string prefix = layer_prefix(i);
+        const std::size_t before = layout_.bytes();
         const LayerKind& kind = sublayer.kind(config, i);
         parts_.push_back(
             {norm(weights, prefix + std::string(sublayer.norm)),
              kind.make(config, {weights, prefix + std::string(sublayer.name) + ".", &packed_}, fmt::format("layer{}", i), layout_)});
+        costs_.push_back(cost_of(prefix + std::string(sublayer.name), weights, before));
         if (kind.beside != nullptr) beside_ = std::max(beside_, kind.beside(config));
       }
     }
@@ -80,6 +87,33 @@ class Stack final : public Backbone {
     }
   }
 
+  std::vector<LayerCost> profile(const Clock& clock, std::size_t rounds) const override {
+    const FloatEnv env;
+    std::vector<LayerCost> costs = costs_;
+    costs.push_back({"norm_f", last_norm_.gain.size() * sizeof(float), 0, 0, 0, 0});
+    AlignedVector<std::byte> state(layout_.bytes());
+    reset(state);
+    std::vector<float> row(d_, 0.5f), out(d_), scratch(scratch_floats(1));
+    const Lane lane{state.data()};
+    std::vector<std::vector<double>> times(costs.size());
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (float& x : row) x = -x;
+      std::size_t part = 0;
+      double last = clock.seconds();
+      advance({&lane, 1}, {row.data(), 1, d_}, {out.data(), 1, d_}, scratch, [&] {
+        const double now = clock.seconds();
+        times[part++].push_back(now - last);
+        last = now;
+      });
+    }
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      std::sort(times[i].begin(), times[i].end());
+      costs[i].seconds = times[i][rounds / 2];
+      costs[i].slow_seconds = times[i][rounds * 99 / 100];
+    }
+    return costs;
+  }
+
   autograd::Var<float> forward(const WeightVars<float>& weights, autograd::Var<float> x,
                                std::vector<autograd::Var<float>>* layer_outputs) const override {
     return forward_as(weights, x, layer_outputs);
@@ -99,13 +133,34 @@ class Stack final : public Backbone {
     return {weights.at(name + ".weight").values, form_.norm == NormKind::kLayer ? weights.at(name + ".bias").values : std::vector<float>{}};
   }
 
-  // The residual stream lives in `out`.
+  // What is known of a layer before it runs; the state's fields that it added stand behind `state_before`.
+  LayerCost cost_of(std::string name, const NamedTensors& weights, std::size_t state_before) const {
+    LayerCost cost;
+    cost.name = std::move(name);
+    const std::string prefix = cost.name + ".";
+    for (auto each = weights.lower_bound(prefix); each != weights.end() && each->first.starts_with(prefix); ++each) {
+      cost.weight_bytes += stored_bytes(each->second);
+      if (packed_.count(each->first) != 0) cost.multiply_adds += each->second.values.size();
+    }
+    cost.state_bytes = layout_.bytes() - state_before;
+    return cost;
+  }
+
   void advance(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch) const noexcept {
+    advance(lanes, in, out, scratch, [] {});
+  }
+  // The residual stream lives in `out`. `done` is called after the entry, each layer, and the last norm.
+  template <typename Done>
+  void advance(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out, std::span<float> scratch,
+               Done done) const noexcept {
     const auto epsilon = static_cast<float>(config_.norm_eps);
     Scratch take(scratch);
     const kernels::MatrixSpan mixed = take.rows(in.rows, d_), beside = take.rows(in.rows, beside_);
     for (std::size_t r = 0; r < in.rows; ++r) std::memmove(out.row(r).data(), in.row(r).data(), d_ * sizeof(float));
-    if (entry_) entry_->advance(lanes, out, out, take.rest());
+    if (entry_) {
+      entry_->advance(lanes, out, out, take.rest());
+      done();
+    }
     for (const Part& part : parts_) {
       for (std::size_t r = 0; r < in.rows; ++r) part.norm(out.row(r), epsilon, mixed.row(r));
       part.layer->advance_beside(lanes, mixed, beside, mixed, take.rest());
@@ -114,8 +169,10 @@ class Stack final : public Backbone {
         const float* term = mixed.row(r).data();
         for (std::size_t c = 0; c < d_; ++c) x[c] += term[c];
       }
+      done();
     }
     for (std::size_t r = 0; r < in.rows; ++r) last_norm_(out.row(r), epsilon, out.row(r));
+    done();
   }
 
   template <typename T>
@@ -151,6 +208,7 @@ class Stack final : public Backbone {
   std::size_t beside_ = 0;  // width of the rows that layers hand on
   StateLayout layout_;
   PackedNames packed_;
+  std::vector<LayerCost> costs_;  // without times
   std::unique_ptr<Layer> entry_;
   std::vector<Part> parts_;
   Norm last_norm_;

@@ -325,6 +325,18 @@ def test_convert_measures_before_it_writes():
     assert not pathlib.Path("worse.kz").exists()
 
 
+def test_bench_takes_a_step_apart():
+    answer = json.loads(run("bench", "--model", "m.kz", "--seconds", "0.2", "--json")[0])
+    names = [layer["layer"] for layer in answer["layers"]]
+    assert names[0] == "layers.0.mixer" and names[-2:] == ["norm_f", "around it"], names
+    card = json.loads(run("inspect", "m.kz", "--json")[0])
+    assert sum(layer["weight_bytes"] for layer in answer["layers"]) <= card["weight_bytes"]
+    assert abs(sum(layer["us"] for layer in answer["layers"]) - answer["step_us"]) < 1e-6
+    for layer in answer["layers"]:
+        assert 0 <= layer["score"] <= 100 and layer["us"] >= 0, layer
+    assert "bottleneck is " in run("bench", "--model", "m.kz", "--seconds", "0.2")[0]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -69,6 +69,9 @@ CASES = [
     (["bench", "--threads", "-2"], 2, ["--threads"]),
     (["bench", "--json=maybe"], 2, ["--json"]),
     (["bench", "--preset", "robotic"], 2, ["'robotic'", "Did you mean 'robotics'?"]),
+    (["bench", "--model", "none.kz"], 1, ["none.kz", "No such file"]),
+    (["bench", "--model", "broken.kz"], 1, ["broken.kz"]),
+    (["bench", "--model", "broken.kz", "--preset", "audio"], 2, ["--model"]),
     (["bench", "surplus"], 2, ["'surplus'", "too many"]),
     (["bench", "a", "b", "--json"], 2, ["'a'", "too many"]),
     (["bench", "--", "--json"], 2, ["too many"]),
@@ -80,7 +83,7 @@ CASES = [
     (["convert", "broken.kz", "-o", "o.kz", "--quantize", "int8", "--data", "good.csv", "--most-loss", "-1"], 2, ["--most-loss"]),
     (["convert", "broken.kz", "--quantize", "int8", "--unmeasured"], 2, ["--out"]),
     (["convert", "broken.kz", "-o", "o.kz", "--quantize", "int8", "--unmeasured"], 1, ["broken.kz"]),
-    (["convert", "none.kz", "-o", "o.kz", "--quantize", "int8", "--unmeasured"], 1, ["none.kz", "no such file"]),
+    (["convert", "none.kz", "-o", "o.kz", "--quantize", "int8", "--unmeasured"], 1, ["none.kz", "No such file"]),
     (["convert", "broken.kz", "-o", "nowhere/o.kz", "--quantize", "int8", "--unmeasured"], 1, ["nowhere/o.kz"]),
     # Recordings.
     (["none.csv"], 1, ["none.csv", "no such file"]),

@@ -132,7 +132,7 @@ class Attention final : public Layer {
       rows.insert(rows.end(), weight.begin() + first * d, weight.begin() + last * d);
       if (!bias.empty()) terms.insert(terms.end(), bias.begin() + first, bias.begin() + last);
     }
-    return {kernels::PackedWeight::pack(rows, s_.heads * s_.width, s_.d), std::move(terms)};
+    return {w.pack_made(rows, s_.heads * s_.width, {"q_proj.weight"}), std::move(terms)};
   }
 
   void norm(std::span<float> row, std::span<const float> gain) const noexcept {
