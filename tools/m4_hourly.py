@@ -49,11 +49,13 @@ def main():
             for name, values in train.items():
                 out.writelines(f"{name},{value}\n" for value in values)
         columns = ["--id-column", "id", "--time-column", "none"]
-        run([kizzasi, "train", "hourly.csv", "-o", "m.kizzasi", *columns, *OPTIONS, *sys.argv[3:], "--quiet"], scratch)
+        own = {word for word in sys.argv[3:] if word.startswith("--")}  # takes the place of the option here
+        options = [word for at, word in enumerate(OPTIONS) if word not in own and (at == 0 or OPTIONS[at - 1] not in own)]
+        run([kizzasi, "train", "hourly.csv", "-o", "m.kizzasi", *columns, *options, *sys.argv[3:], "--quiet"], scratch)
         answer = json.loads(run([kizzasi, "forecast", "m.kizzasi", "hourly.csv", *columns, "--json", "--quiet"], scratch))
     ours = {}
     for step in answer["steps"]:
-        ours.setdefault(step["id"], []).append(step["value"]["value"] if isinstance(step["value"], dict) else step["value"])
+        ours.setdefault(step["unique_id"], []).append(step["values"]["value"])
     if sorted(ours) != sorted(test) or any(len(values) != HORIZON or not all(map(math.isfinite, values)) for values in ours.values()):
         sys.exit("not every series has a forecast of 48 finite values")
     naive = {name: (values[-SEASON:] * 2) for name, values in train.items()}
