@@ -169,7 +169,7 @@ Result<int> stream(Options& options, const Context& context) {
   io::StreamFrame frame;
   Forecast ahead;
   std::string line;
-  std::size_t bad_lines = 0, without_time = 0;
+  std::size_t bad_lines = 0, without_time = 0, early_frames = 0;
   bool too_long = false;
   const auto complain = [&](const Error& error) {
     ++bad_lines;
@@ -195,6 +195,16 @@ Result<int> stream(Options& options, const Context& context) {
     const std::int64_t step_ns = p.schema().step_ns;
     if (!frame.time_ns) ++without_time;
     const std::int64_t time_ns = frame.time_ns.value_or(session.frames() == 0 ? 0 : session.last_time_ns() + p.frame_ns());
+    if (const auto step = p.frame_ns();
+        step > 0 && session.frames() > 0 && time_ns > session.last_time_ns() && time_ns - session.last_time_ns() < step - step / 4) {
+      const Error early{Fault::kBadInput,
+                        fmt::format("the frame of {} comes {} after the last one", time_text(time_ns, p.schema().zone),
+                                    duration_text(time_ns - session.last_time_ns())),
+                        fmt::format("line {}", reader.lines()), fmt::format("one every {}, as the model learned it", duration_text(step)),
+                        "Bring the stream to that step; it is taken for a whole step here."};
+      if (ask.strict) return fail(early);
+      if (early_frames++ == 0) remark(context, early.text());
+    }
     if (!outlook.begun()) outlook.begin(time_ns);
     const Prediction& one = session.step({time_ns, frame.values}, outlook.known_next(time_ns));
     if (one.status == StepStatus::kLate) {
@@ -239,6 +249,8 @@ Result<int> stream(Options& options, const Context& context) {
   const SessionReport report = session.report();
   remark(context, fmt::format("{} frames, {} bad or late lines, {} values moved by the limits, {} gap frames, {} restarts.", report.frames,
                               bad_lines, report.moved_values, report.gap_frames, report.restarts));
+  if (early_frames > 0)
+    remark(context, fmt::format("{} frames came sooner than the model's step and were taken for whole steps.", early_frames));
   if (without_time > 0 && p.schema().step_ns != 0)
     remark(context, fmt::format("{} lines named no time and were taken one step apart.", without_time));
   if (outlook.unknown() > 0)

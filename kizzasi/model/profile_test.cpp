@@ -4,6 +4,7 @@
 #include <set>
 
 #include "kizzasi/model/architectures.h"
+#include "kizzasi/model/signal_model.h"
 #include "kizzasi/tensor/quantized.h"
 
 namespace kizzasi {
@@ -49,6 +50,34 @@ TEST(Profile, CountsEveryTensorStateAndProductOnce) {
     EXPECT_EQ(products, packed);
     EXPECT_LE(state_bytes, (*backbone)->layout().bytes());
     EXPECT_GT(state_bytes, 0u);
+  }
+}
+
+// The whole model around it, of every kind of channels and with several targets: what it writes has its room.
+TEST(Profile, TakesWholeModelsApart) {
+  for (const char* mode : {"mixed", "independent"}) {
+    for (const bool windowed : {false, true}) {
+      for (const char* parts : {"both", "shortcut", "backbone"}) {
+        SCOPED_TRACE(std::string(mode) + (windowed ? " windowed " : " ") + parts);
+        ModelConfig config;
+        config.channel_mode = mode;
+        config.windowed = windowed;
+        config.parts = parts;
+        config.horizon = 3;
+        config.context = 8;
+        config.recent = 4;
+        config.backbone.d_model = 8;
+        config.backbone.head_dim = 4;
+        const ChannelCounts counts{3, std::string_view(mode) == "mixed" ? 2u : 0u, 1};
+        const auto model = SignalModel::load(config, counts, SignalModel::initial_weights(config, counts, Rng(1)));
+        ASSERT_TRUE(model) << model.error().text();
+        const TurningClock clock;
+        const std::vector<LayerCost> costs = model->profile(clock, 3);
+        ASSERT_FALSE(costs.empty());
+        EXPECT_EQ(costs.back().name, "around it");
+        EXPECT_GE(costs.back().seconds, 0);
+      }
+    }
   }
 }
 

@@ -15,8 +15,8 @@ std::vector<LayerCost> SignalModel::profile(const Clock& clock, std::size_t roun
 
   AlignedVector<std::byte> state(p.layout.bytes());
   reset(state);
-  std::vector<float> frame(p.counts.inputs(), 0.5f), known(s.horizon * s.known), params(s.targets * s.parameters), anchor(s.targets),
-      spread(s.targets), scratch(scratch_floats());
+  std::vector<float> frame(p.counts.inputs(), 0.5f), known(s.horizon * s.known), params(p.counts.targets * s.parameters),
+      anchor(p.counts.targets), spread(p.counts.targets), scratch(scratch_floats());
   std::vector<double> times;
   for (std::size_t round = 0; round < rounds; ++round) {
     for (float& x : frame) x = -x;

@@ -208,7 +208,7 @@ void expect_norms(const Golden& golden, const std::string& suffix, double tolera
                  [](Var<T> x, Var<T> gain, Var<T>) { return autograd::rms_norm(x, gain, T(std::numeric_limits<double>::epsilon())); });
   for (const auto& [name, groups] : {std::pair{"group_norm_1", 1u}, {"group_norm_4", 4u}, {"group_norm_12", 12u}, {"instance_norm", 12u}}) {
     expect_norm<T>(golden, name, suffix, tolerance,
-                   [groups = groups](Var<T> x, Var<T> gain, Var<T> bias) { return autograd::group_norm(x, groups, gain, bias, T(1e-5)); });
+                   [count = groups](Var<T> x, Var<T> gain, Var<T> bias) { return autograd::group_norm(x, count, gain, bias, T(1e-5)); });
   }
   expect_norm<T>(golden, "batch_norm_train", suffix, tolerance,
                  [](Var<T> x, Var<T> gain, Var<T> bias) { return autograd::batch_norm(x, gain, bias, T(1e-5)); });

@@ -264,6 +264,17 @@ def test_bad_lines():
     assert len(table(out)) == 2 and "line 4" in err, (out, err)
 
 
+def test_frames_that_come_too_soon_are_told():
+    def lines(minutes):
+        rows = [row_of(i) for i in range(6)]
+        return "time,flow,level,valve,hour\n" + "".join(
+            ",".join([f"2024-01-01T{i * minutes // 60:02d}:{i * minutes % 60:02d}:00Z"] + row) + "\n" for i, row in enumerate(rows))
+    out, err = run("stream", "m.kz", text=lines(5))
+    assert len(table(out)) == 6 and "line 3" in err and "5min after the last one" in err and "5 frames came sooner" in err, err
+    assert "one every 15min" in run("stream", "m.kz", "--strict", text=lines(5), code=1)[1]
+    assert "sooner" not in run("stream", "m.kz", "--strict", text=lines(15))[1]
+
+
 def test_each_frame_is_answered_at_once_and_a_closed_pipe_ends_it():
     child = subprocess.Popen([KIZZASI, "stream", "m.kz"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
     lines = recording(5).splitlines(keepends=True)
@@ -335,6 +346,8 @@ def test_bench_takes_a_step_apart():
     for layer in answer["layers"]:
         assert 0 <= layer["score"] <= 100 and layer["us"] >= 0, layer
     assert "bottleneck is " in run("bench", "--model", "m.kz", "--seconds", "0.2")[0]
+    for preset in json.loads(run("bench", "--preset", "audio", "--seconds", "0.001", "--json")[0])["presets"]:
+        assert 0 < preset["step_us"] < 1e9 and 0 < preset["limit_us"] < 1e9, preset  # however short: a measurement
 
 
 def main():
