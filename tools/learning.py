@@ -11,13 +11,13 @@ import csv
 import json
 import pathlib
 import random
-import re
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 import wave
+
+from backbone_tables import Kept, architectures, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build/evidence/learning.json"
@@ -91,13 +91,6 @@ def series():
     }
 
 
-def run(words, folder):
-    done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
 def write(path, names, rows):
     path.write_text(",".join(names) + "\n" + "".join(",".join(f"{value:.17g}" for value in row) + "\n" for row in rows))
 
@@ -116,7 +109,8 @@ def train(kizzasi, folder, data, out, horizon, *words):
     return time.monotonic() - begin
 
 
-def measure(kizzasi, name, architectures, kept):
+def measure(kizzasi, name, backbones, store):
+    kept = store.results
     names, rows, horizon = series()[name]
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
@@ -125,7 +119,7 @@ def measure(kizzasi, name, architectures, kept):
         seen = rows[: len(rows) * 8 // 10]
         random.Random(5).shuffle(seen)
         write(folder / "shuffled.csv", names, seen + rows[len(seen) :])
-        for architecture in architectures:
+        for architecture in backbones:
             entry = kept.setdefault(name, {}).setdefault(architecture, {})
             if "shuffled" in entry:
                 continue
@@ -140,14 +134,13 @@ def measure(kizzasi, name, architectures, kept):
             entry["step_us"] = layers["step_us"]
             train(kizzasi, folder, "shuffled.csv", "r.kz", horizon, "--architecture", architecture)
             entry["shuffled"] = judge(kizzasi, folder, "r.kz")
-            KEPT.parent.mkdir(parents=True, exist_ok=True)
-            KEPT.write_text(json.dumps(kept, indent=1))
+            store.save()
             better = entry["error"] < kept[name]["shortcut"] and entry["error"] < entry["shuffled"]
             print(f"{'holds ' if better else 'FAILS '} {name} {architecture}: {entry['error']:.4f}, short-cut {kept[name]['shortcut']:.4f}, "
                   f"shuffled {entry['shuffled']:.4f}", flush=True)
 
 
-def page(architectures, kept):
+def page(backbones, kept):
     names = list(series())
     text = """# What every backbone learns
 
@@ -159,7 +152,7 @@ network trained on the same rows in random order of time. The first row is the l
     head = ["backbone", *names, "parameters", "training s", "step us"]
     rows = [["short-cut alone", *(f"{kept[name]['shortcut']:.4f}" for name in names), "", "", ""]]
     failed = 0
-    for architecture in architectures:
+    for architecture in backbones:
         entries = [kept[name][architecture] for name in names]
         row = [f"`{architecture}`"]
         for name, entry in zip(names, entries):
@@ -178,15 +171,13 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/learning.md")
     options = parser.parse_args()
     kizzasi = options.kizzasi.resolve()
-    told = re.search(r"--architecture TEXT.*?\(one of ([^)]*)\)", run([kizzasi, "train", "--help"], "."), re.DOTALL).group(1)
-    every = [name.strip() for name in re.sub(r"\s+", " ", told).split(",")]
-    architectures = options.architectures.split(",") if options.architectures else every
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    store = Kept(KEPT, kizzasi)
+    names = options.architectures.split(",") if options.architectures else architectures(kizzasi)
     for name in series():
-        measure(kizzasi, name, architectures, kept)
-    text, failed = page(architectures, kept)
+        measure(kizzasi, name, names, store)
+    text, failed = page(names, store.results)
     options.out.write_text(text)
-    print(f"{len(architectures)} backbones on {len(series())} series, {failed} of {len(architectures) * len(series())} not better")
+    print(f"{len(names)} backbones on {len(series())} series, {failed} of {len(names) * len(series())} not better")
     sys.exit(failed > 0)
 
 

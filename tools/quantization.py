@@ -9,23 +9,16 @@ come; begun again, it goes on. Fails where int8 changes the error by more than 1
 import argparse
 import json
 import pathlib
-import re
-import subprocess
 import sys
 import tempfile
+
+from backbone_tables import Kept, architectures, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build/evidence/quantization.json"
 DATA = ROOT / "data/bundle/road_traffic_hourly.csv"
 TRAIN = ["--targets", "vehicles", "--horizon", "24", "--season", "168", "--seasons", "4", "--d-model", "64", "--n-layers", "2", "--steps", "300", "--quiet"]
 PRECISIONS = ["bf16", "f16", "int8", "int4"]
-
-
-def run(words, folder="."):
-    done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr}")
-    return done.stdout
 
 
 def step_us(kizzasi, model, folder):
@@ -71,14 +64,12 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/quantization.md")
     options = parser.parse_args()
     kizzasi = options.kizzasi.resolve()
-    told = re.search(r"--architecture TEXT.*?\(one of ([^)]*)\)", run([kizzasi, "train", "--help"]), re.DOTALL).group(1)
-    every = [name.strip() for name in re.sub(r"\s+", " ", told).split(",")]
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    store = Kept(KEPT, kizzasi)
+    kept, every = store.results, architectures(kizzasi)
     for architecture in options.architectures.split(",") if options.architectures else every:
         if architecture not in kept:
             kept[architecture] = measure(kizzasi, architecture)
-            KEPT.parent.mkdir(parents=True, exist_ok=True)
-            KEPT.write_text(json.dumps(kept, indent=1))
+            store.save()
     options.out.write_text(page(kept))
     worst = max(kept, key=lambda name: abs(kept[name]["int8"]["loss"]))
     loss = 100 * kept[worst]["int8"]["loss"]

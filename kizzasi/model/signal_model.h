@@ -47,7 +47,7 @@ class SignalModel {
   std::size_t parameter_count() const noexcept;
   // The weights that may stand in fewer bits. The short-cut is none of them: it is a closed form, exact to the last digit, and small.
   const PackedNames& packed() const noexcept;
-  // What each layer of the backbone costs, and as the last entry ("around it") the rest of a frame with its prediction of `ahead` steps:
+  // What each layer of the backbone costs, and as the last entry ("around it") the rest of a frame with its prediction of one step:
   // embedding, short-cut, decoder. Not real-time.
   std::vector<LayerCost> profile(const Clock& clock, std::size_t rounds) const;
   // Bytes of weights that one prediction reads.

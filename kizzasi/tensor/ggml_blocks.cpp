@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "kizzasi/tensor/small_float.h"
+#include "kizzasi/kernels/precision.h"
 
 namespace kizzasi {
 namespace {
@@ -18,7 +18,7 @@ T load(const std::byte* p) {
   return value;
 }
 
-float half(const std::byte* p) { return static_cast<float>(small_float(load<std::uint16_t>(p), 5, 10, false)); }
+float half(const std::byte* p) { return kernels::from_f16(load<std::uint16_t>(p)); }
 
 // Value j < 16 is the low half of byte j, value j + 16 the high half of byte j; bit j of `fifth`, where there is one, goes above it.
 int nibble(const std::byte* bytes, std::size_t j, std::uint32_t fifth) {
