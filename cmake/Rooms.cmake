@@ -7,7 +7,8 @@ kizzasi_room(signal DEPS base PRIVATE_LIBS fmt::fmt)
 kizzasi_room(tensor DEPS base kernels PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
 
 kizzasi_room(autograd DEPS base kernels TEST_LIBS kizzasi_allocation_count)
-kizzasi_room(logic DEPS base signal PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
+kizzasi_room(solve DEPS base PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
+kizzasi_room(logic DEPS base solve signal PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(decode DEPS base signal PRIVATE_LIBS fmt::fmt)
 kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile tomlplusplus::tomlplusplus yaml-cpp)
 
