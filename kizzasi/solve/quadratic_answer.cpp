@@ -127,7 +127,7 @@ bool QuadraticProgram::certify(const Active& broken) noexcept {
   const double left = largest(v, factor_.dims());
   double gap = 0, most = 1;
   const auto put = [&](const Active& a, double factor) {
-    gap += factor * a.sign * (a.sign > 0 ? low_of(a.row) : high_of(a.row));
+    gap += factor * a.sign * bound_of(a);
     most = std::max(most, std::abs(factor));
     if (a.row < m_) {
       row_multipliers_[a.row] = -a.sign * factor * scale_[a.row];
@@ -163,7 +163,7 @@ void QuadraticProgram::publish() noexcept {
     objective_ += slack * (l1_[row] + l2_[row] * slack);
   };
   for (const Active& a : working_) {
-    const bool at_high = a.u * a.sign < 0 || (a.u == 0 && a.sign < 0);
+    const bool at_high = a.u * a.sign < 0 || (a.u == 0 && a.at_high);
     std::uint8_t code = is_equality(a.row) ? kEquality : (at_high ? kAtHigh : kAtLow);
     if (a.dimension != kNone) {
       code = static_cast<std::uint8_t>((at_high ? kAtHigh : kAtLow) | kOpen);

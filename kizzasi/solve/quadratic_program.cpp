@@ -30,7 +30,7 @@ double QuadraticProgram::value(std::size_t row) const noexcept {
 
 // By how much a row of the working set, or one about to enter, is not met: > 0 where broken.
 double QuadraticProgram::missing(const Active& a) const noexcept {
-  const double bound = a.sign > 0 ? low_of(a.row) : high_of(a.row);
+  const double bound = bound_of(a);
   const double short_of = a.sign * (bound - value(a.row));
   return a.dimension == kNone ? short_of : short_of - x_[a.dimension];
 }
@@ -80,13 +80,13 @@ std::size_t QuadraticProgram::dimension_of(std::size_t row) noexcept {
 // A row held at its bound, from the multiplier 0.
 QuadraticProgram::Active QuadraticProgram::held(std::size_t row, double sign) const noexcept {
   const double price = row < m_ ? l1_[row] : kNoBound;
-  return {row, sign, 0, is_equality(row) ? -price : 0, price, kNone};
+  return {row, sign, 0, is_equality(row) ? -price : 0, price, kNone, sign < 0};
 }
 
 // A soft row that pays for its slack, from the multiplier at which the quadratic price begins.
 QuadraticProgram::Active QuadraticProgram::opened(std::size_t row, double sign) noexcept {
   const double price = l1_[row];
-  return {row, sign, price, price == 0 && is_equality(row) ? -kNoBound : price, kNoBound, dimension_of(row)};
+  return {row, sign, price, price == 0 && is_equality(row) ? -kNoBound : price, kNoBound, dimension_of(row), sign < 0};
 }
 
 // What a warm start may still say about a row of this problem.
@@ -223,8 +223,8 @@ bool QuadraticProgram::judge(std::size_t row, double at, double& worst, Active& 
   if (!(broken > worst) || broken <= rounding(row, bound)) return false;
   worst = broken;
   const double price = l1_[row];
-  candidate =
-      short_of > 0 ? Active{row, sign, price, price, kNoBound, kNone} : Active{row, -sign, -price, -price, low == high ? price : 0, kNone};
+  candidate = short_of > 0 ? Active{row, sign, price, price, kNoBound, kNone, sign < 0}
+                           : Active{row, -sign, -price, -price, low == high ? price : 0, kNone, sign < 0};
   return true;
 }
 
@@ -282,10 +282,10 @@ Status QuadraticProgram::enter(Active p) noexcept {
 
     const double gap = missing(p);
     if (dependent) {
-      double noise = rounding(p.row, p.sign > 0 ? low_of(p.row) : high_of(p.row));
+      double noise = rounding(p.row, bound_of(p));
       for (std::size_t j = 0; j < q; ++j) {
         const Active& a = working_[j];
-        noise += std::abs(r_[j]) * rounding(a.row, a.sign > 0 ? low_of(a.row) : high_of(a.row));
+        noise += std::abs(r_[j]) * rounding(a.row, bound_of(a));
       }
       if (gap <= noise) {
         for (std::size_t j = 0; j < q; ++j) working_[j].u += p.u * r_[j];
@@ -359,7 +359,7 @@ double QuadraticProgram::residuals() noexcept {
   }
   if (soft_) {
     for (std::size_t i = 0; i < m_; ++i) {
-      if ((state_[i] & kSaturated) != 0) add_normal({i, side_sign(state_[i]), 0, 0, 0, kNone}, l1_[i], rx_.data());
+      if ((state_[i] & kSaturated) != 0) add_normal({i, side_sign(state_[i]), 0, 0, 0, kNone, false}, l1_[i], rx_.data());
     }
   }
   return size > 0 ? largest(rx_.data(), dims) / size : 0;
@@ -390,7 +390,7 @@ QuadraticProgram::Polish QuadraticProgram::polish() noexcept {
     bool missed = false;
     for (std::size_t k = 0; k < working_.size(); ++k) {
       const Active& a = working_[k];
-      missed = missed || std::abs(rb_[k]) > 0.5 * rounding(a.row, a.sign > 0 ? low_of(a.row) : high_of(a.row));
+      missed = missed || std::abs(rb_[k]) > 0.5 * rounding(a.row, bound_of(a));
     }
     if (residual_ <= 2 * kEpsilon && !missed) break;
     correct();

@@ -99,11 +99,12 @@ class QuadraticProgram {
   void gradient_of_rows(std::span<const double> by_g, std::span<const double> by_bound, std::span<double> by_a) const noexcept;
 
  private:
-  struct Active {  // a row of the working set: sign * a . x >= sign * bound, and its multiplier
+  struct Active {  // a row of the working set, as sign * a . x >= sign * bound, and its multiplier
     std::size_t row = 0;
     double sign = 1;
     double u = 0, low = 0, up = kNoBound;  // low <= u <= up
     std::size_t dimension = kNone;         // of its slack; kNone where it is held
+    bool at_high = false;                  // which bound it is
   };
 
   // quadratic_setup.cpp
@@ -112,6 +113,7 @@ class QuadraticProgram {
   bool is_equality(std::size_t row) const noexcept { return low_of(row) == high_of(row); }
   double low_of(std::size_t row) const noexcept { return row < m_ ? lo_[row] : lower_[row - m_]; }
   double high_of(std::size_t row) const noexcept { return row < m_ ? hi_[row] : upper_[row - m_]; }
+  double bound_of(const Active& a) const noexcept { return a.at_high ? high_of(a.row) : low_of(a.row); }
   double value(std::size_t row) const noexcept;
   double missing(const Active& a) const noexcept;
   double rounding(std::size_t row, double bound) const noexcept;
