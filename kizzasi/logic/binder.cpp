@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "kizzasi/base/suggest.h"
+#include "kizzasi/logic/channel_names.h"
 #include "kizzasi/logic/parser.h"
 
 namespace kizzasi::logic {
@@ -61,8 +60,15 @@ class Binder {
         return refuse(f, fmt::format("a choice between conditions ('{}')", word(f.op)), "Join with and what must hold at once.");
       case Op::kNot:
         return refuse(f, "'not'", "Write the opposite comparison: x <= 5 for not x > 5.");
-      case Op::kCall:
-        return refuse(f, fmt::format("{}(...)", f.text), "");
+      case Op::kRise:
+      case Op::kFall:
+      case Op::kHysteresis:
+        return refuse(f, fmt::format("{}(...)", word(f.op)), "");
+      case Op::kProposition:
+        return bad(f.offset, fmt::format("'{}' is a number, not a condition", print(f)), "a comparison, such as x <= 3", "");
+      case Op::kTrue:
+      case Op::kFalse:
+        return bad(f.offset, fmt::format("'{}' says nothing of a channel", word(f.op)), "a comparison, such as x <= 3", "");
       default:
         return temporal(f);
     }
@@ -385,44 +391,20 @@ class Binder {
 
   std::optional<std::size_t> channel_of(const Formula& f) {
     if (f.op == Op::kEveryChannel) return every_;
-    if (const auto named = schema_.index_of(f.text)) return named;
-    std::size_t position = 0;
-    const char* end = f.text.data() + f.text.size();
-    const bool by_position = f.text.size() > 1 && f.text[0] == 'c' && std::from_chars(f.text.data() + 1, end, position).ptr == end;
-    if (by_position && position >= 1 && position <= schema_.size()) return position - 1;
-    const std::vector<std::string> names = schema_.names();
-    std::string list;
-    constexpr std::size_t kShown = 8;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list.append(i == 0 ? "" : ", ").append(names[i]);
-    if (names.size() > kShown) list.append(fmt::format(" and {} more", names.size() - kShown));
-    if (by_position) {
-      (void)bad(f.offset, fmt::format("there is no channel {}: there are {}", position, names.size()),
-                fmt::format("c1 to c{}", names.size()), "");
-    } else {
-      (void)bad(f.offset, fmt::format("there is no channel '{}'", f.text), fmt::format("one of {}", list), did_you_mean(f.text, names));
-    }
+    auto channel = channel_named(f.text, schema_, source_, f.offset);
+    if (channel) return *channel;
+    if (!error_) error_ = std::move(channel.error());
     return {};
   }
 
   // --- Units --------------------------------------------------------------------------------------------------------------------------
 
   bool same_unit(const Shape& a, const Shape& b, const Formula& left, const Formula& right) {
-    if (fits(a.unit, b.unit)) return true;
-    return bad(right.offset,
-               fmt::format("the units differ: '{}' is in {}, '{}' is in {}", print(left), named(a.unit), print(right), named(b.unit)),
-               fmt::format("both in {}", named(a.constant() ? b.unit : a.unit)), "Units are compared, not converted.");
-  }
-
-  static std::string named(const std::string& unit) {
-    if (unit == "*/s") return "its channel's unit per s";
-    if (unit == "*/row") return "its channel's unit per row";
-    return unit;
-  }
-
-  static bool fits(const std::string& a, const std::string& b) {
-    if (a.empty() || b.empty() || a == b) return true;
-    const auto per = [](const std::string& unit) { return unit.substr(std::min(unit.rfind('/'), unit.size())); };
-    return (a.starts_with("*/") || b.starts_with("*/")) && per(a) == per(b);
+    if (units_fit(a.unit, b.unit)) return true;
+    return bad(
+        right.offset,
+        fmt::format("the units differ: '{}' is in {}, '{}' is in {}", print(left), unit_named(a.unit), print(right), unit_named(b.unit)),
+        fmt::format("both in {}", unit_named(a.constant() ? b.unit : a.unit)), "Units are compared, not converted.");
   }
 
   // --- Programs: the same expression, to be evaluated as it is written ----------------------------------------------------------------

@@ -9,6 +9,8 @@
 namespace kizzasi::logic {
 namespace {
 
+constexpr int kClosed = 12;  // names, numbers and calls: they need no brackets
+
 // How tightly an operator binds; higher binds tighter.
 int binding(Op op) {
   switch (op) {
@@ -51,9 +53,15 @@ int binding(Op op) {
     case Op::kChannel:
     case Op::kEveryChannel:
     case Op::kCall:
-      return 12;
+    case Op::kProposition:
+    case Op::kTrue:
+    case Op::kFalse:
+    case Op::kRise:
+    case Op::kFall:
+    case Op::kHysteresis:
+      return kClosed;
   }
-  return 12;
+  return kClosed;
 }
 
 class Printer {
@@ -62,8 +70,8 @@ class Printer {
 
   // `least`: what binds less tightly than this needs brackets here.
   std::string show(const Formula& f, int least) const {
-    const bool own = all_brackets_ && is_condition(f.op);
     const int binds = binding(f.op);
+    const bool own = all_brackets_ && is_condition(f.op) && binds < kClosed;
     std::string inner = body(f, own ? 0 : binds);
     if (own || binds < least) inner.insert(inner.begin(), '('), inner.push_back(')');
     return inner;
@@ -92,7 +100,16 @@ class Printer {
         return fmt::format("{} {} {}", show(f.operands[0], here), word(f.op), show(f.operands[1], here + 1));
       }
       case Op::kCall:
-        return call(f);
+        return call(f, f.text);
+      case Op::kRise:
+      case Op::kFall:
+      case Op::kHysteresis:
+        return call(f, word(f.op));
+      case Op::kProposition:
+        return quoted_name(f.text);
+      case Op::kTrue:
+      case Op::kFalse:
+        return word(f.op);
       case Op::kCompare: {
         std::string text = show(f.operands[0], 9);
         for (std::size_t i = 0; i < f.comparisons.size(); ++i) {
@@ -127,8 +144,7 @@ class Printer {
     return {};
   }
 
-  std::string call(const Formula& f) const {
-    std::string text = f.text;
+  std::string call(const Formula& f, std::string text) const {
     text.push_back('(');
     for (std::size_t i = 0; i < f.operands.size(); ++i) text.append(i == 0 ? "" : ", ").append(show(f.operands[i], 0));
     if (f.from != From::kDefault) text.append(f.from == From::kMeasured ? ", from = measured" : ", from = commanded");
@@ -171,10 +187,11 @@ const char* to_string(Comparison comparison) {
 }
 
 const char* word(Op op) {
-  constexpr const char* kWords[] = {"a number",   "a channel",    "*",    "-",     "+",       "-",        "*",
-                                    "/",          "a function",   "<=",   "== +-", "in",      "not",      "and",
-                                    "xor",        "or",           "->",   "<->",   "next",    "previous", "always",
-                                    "eventually", "historically", "once", "until", "release", "since",    "unless"};
+  constexpr const char* kWords[] = {"a number",   "a channel",    "*",     "-",     "+",       "-",         "*",
+                                    "/",          "a function",   "<=",    "== +-", "in",      "not",       "and",
+                                    "xor",        "or",           "->",    "<->",   "next",    "previous",  "always",
+                                    "eventually", "historically", "once",  "until", "release", "since",     "unless",
+                                    "a channel",  "true",         "false", "rise",  "fall",    "hysteresis"};
   return kWords[static_cast<std::size_t>(op)];
 }
 

@@ -39,6 +39,12 @@ enum class Op : std::uint8_t {
   kRelease,
   kSince,
   kUnless,
+  kProposition,  // text = a channel that stands alone: true from one half upwards
+  kTrue,
+  kFalse,
+  kRise,        // true now, false one sample ago
+  kFall,        // false now, true one sample ago
+  kHysteresis,  // of e0: true once it reaches e1, until it comes down to e2
 };
 
 enum class Comparison : std::uint8_t { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
@@ -46,7 +52,7 @@ enum class Comparison : std::uint8_t { kLess, kLessEqual, kGreater, kGreaterEqua
 // Which past value `rate`, `accel` and `prev` look back to; kDefault: nothing was said.
 enum class From : std::uint8_t { kDefault, kMeasured, kCommanded };
 
-// The closed interval of a temporal operator, as written: numbers with units ("" counts samples).
+// The closed interval of a temporal operator, as written: numbers with units ("" counts samples). Its end may be infinite.
 struct Interval {
   bool given = false;
   double low = 0, high = 0;

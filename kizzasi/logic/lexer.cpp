@@ -10,7 +10,7 @@
 namespace kizzasi::logic {
 namespace {
 
-constexpr std::array<std::string_view, 33> kReserved{"and",
+constexpr std::array<std::string_view, 36> kReserved{"and",
                                                      "or",
                                                      "not",
                                                      "xor",
@@ -42,7 +42,10 @@ constexpr std::array<std::string_view, 33> kReserved{"and",
                                                      "H",
                                                      "S",
                                                      "W",
-                                                     "from"};
+                                                     "from",
+                                                     "alw_",
+                                                     "ev_",
+                                                     "until_"};
 
 // Longest first, so that the first that fits is the one meant.
 constexpr std::array<std::string_view, 31> kSigns{"<->",

@@ -82,10 +82,10 @@ TEST(Mistakes, OneLine) {
        "with other characters goes in quotes: \"room-temp 2\"."},
       {"sqrt(temp) <= 5",
        "l.toml:3:9: there is no function 'sqrt' (expected one of abs, min, max, norm, norm1, norminf, sum, mean, rate, accel, "
-       "prev, integral, rise, fall)."},
+       "prev, derivative, integral, variance, trend, hour, weekday, hysteresis, rise, fall)."},
       {"rat(temp) <= 5",
        "l.toml:3:9: there is no function 'rat' (expected one of abs, min, max, norm, norm1, norminf, sum, mean, rate, accel, "
-       "prev, integral, rise, fall). Did you mean 'rate'?"},
+       "prev, derivative, integral, variance, trend, hour, weekday, hysteresis, rise, fall). Did you mean 'rate'?"},
       {"rate(temp, 2) <= 5", "l.toml:3:9: rate takes 1 argument, not 2 (expected 1 argument)."},
       {"rate(temp, from = sensor) <= 5", "l.toml:3:27: 'sensor' stands here (expected measured or commanded)."},
       {"abs(temp, from = measured) <= 5",
@@ -142,7 +142,7 @@ TEST(Mistakes, OneLine) {
                    "version {}",
                    kCan)},
       {"temp < 60 until inflow > 1", fmt::format("l.toml:3:19: the temporal operator 'until' is not enforced by this version {}", kCan)},
-      {"rise(temp > 3)", "l.toml:3:9: 'rise(temp > 3)' is a number, not a condition (expected a comparison, such as x <= 3)."},
+      {"rise(temp > 3)", fmt::format("l.toml:3:9: rise(...) is not enforced by this version {}", kCan)},
       {"eventually[3, 1] temp < 60", "l.toml:3:19: the interval ends before it begins (expected [a, b] with a <= b)."},
       {"eventually[-1, 1] temp < 60", "l.toml:3:19: the interval begins at -1, before now (expected 0 or more)."},
       {"eventually[0, 1.5s] temp < 60", "l.toml:3:19: 1.5s is not a whole number of samples (expected a multiple of the sampling period)."},

@@ -22,33 +22,30 @@ struct FunctionRule {
   bool looks_back = false;  // takes from = measured | commanded
   bool conditions = false;  // its arguments are conditions
 };
-constexpr std::array<FunctionRule, 14> kFunctions{{{"abs", 1, 1},
-                                                   {"min", 2, 1024},
-                                                   {"max", 2, 1024},
-                                                   {"norm", 1, 1024},
-                                                   {"norm1", 1, 1024},
-                                                   {"norminf", 1, 1024},
-                                                   {"sum", 1, 1024},
-                                                   {"mean", 1, 1024},
-                                                   {"rate", 1, 1, true},
-                                                   {"accel", 1, 1, true},
-                                                   {"prev", 1, 2, true},
-                                                   {"integral", 2, 2},
-                                                   {"rise", 1, 1, false, true},
-                                                   {"fall", 1, 1, false, true}}};
+constexpr std::array<FunctionRule, 20> kFunctions{
+    {{"abs", 1, 1},        {"min", 2, 1024},     {"max", 2, 1024},     {"norm", 1, 1024},           {"norm1", 1, 1024},
+     {"norminf", 1, 1024}, {"sum", 1, 1024},     {"mean", 1, 1024},    {"rate", 1, 1, true},        {"accel", 1, 1, true},
+     {"prev", 1, 2, true}, {"derivative", 2, 2}, {"integral", 2, 2},   {"variance", 2, 2},          {"trend", 2, 2},
+     {"hour", 0, 0},       {"weekday", 0, 0},    {"hysteresis", 3, 3}, {"rise", 1, 1, false, true}, {"fall", 1, 1, false, true}}};
 
 struct TemporalWord {
   std::string_view word, letter;
   Op op;
 };
-constexpr std::array<TemporalWord, 6> kUnary{{{"always", "G", Op::kAlways},
+// The words with an underscore are those of Breach; they bind an interval.
+constexpr std::array<TemporalWord, 8> kUnary{{{"always", "G", Op::kAlways},
                                               {"eventually", "F", Op::kEventually},
                                               {"next", "X", Op::kNext},
                                               {"previous", "Y", Op::kPrevious},
                                               {"once", "O", Op::kOnce},
-                                              {"historically", "H", Op::kHistorically}}};
-constexpr std::array<TemporalWord, 4> kBinary{
-    {{"until", "U", Op::kUntil}, {"release", "R", Op::kRelease}, {"since", "S", Op::kSince}, {"unless", "W", Op::kUnless}}};
+                                              {"historically", "H", Op::kHistorically},
+                                              {"alw_", "alw_", Op::kAlways},
+                                              {"ev_", "ev_", Op::kEventually}}};
+constexpr std::array<TemporalWord, 5> kBinary{{{"until", "U", Op::kUntil},
+                                               {"release", "R", Op::kRelease},
+                                               {"since", "S", Op::kSince},
+                                               {"unless", "W", Op::kUnless},
+                                               {"until_", "until_", Op::kUntil}}};
 
 // Recursive descent, one function a level of binding. A failure is remembered once and unwinds through empty results.
 class Parser {
@@ -278,6 +275,10 @@ class Parser {
     if (token.kind == Token::Kind::kWord) {
       if (ahead(1).text == "(" && ahead(1).kind == Token::Kind::kSign && !is_reserved(token.text)) return call(token);
       if (!is_reserved(token.text)) return channel(token);
+      if (token.text == "true" || token.text == "false") {
+        ++at_;
+        return node(token.text == "true" ? Op::kTrue : Op::kFalse, token.offset);
+      }
       if (token.text == "inf" || token.text == "nan" || token.text == "infinity") {
         return bad(token.offset, fmt::format("'{}' is no limit", token.text), "a number, such as 3.5",
                    "Leave the limit out where there is none.");
@@ -300,6 +301,7 @@ class Parser {
 
   Parsed channel(const Token& token) {
     ++at_;
+    if (is_sign("[") && ahead(1).text == "t" && ahead(2).text == "]") at_ += 3;  // x[t], as in Breach
     Formula f = node(Op::kChannel, token.offset);
     f.text = token.text;
     return f;
@@ -341,6 +343,9 @@ class Parser {
       return bad(token.offset, fmt::format("{} takes {} argument{}, not {}", f.text, wanted, wanted == "1" ? "" : "s", f.operands.size()),
                  fmt::format("{} argument{}", wanted, wanted == "1" ? "" : "s"), "");
     }
+    const Op op = f.text == "rise" ? Op::kRise : f.text == "fall" ? Op::kFall : f.text == "hysteresis" ? Op::kHysteresis : Op::kCall;
+    if (op != Op::kCall) f.text.clear();
+    f.op = op;
     return measured_depth(std::move(f));
   }
 
@@ -367,13 +372,20 @@ class Parser {
     range.given = true;
     range.offset = now().offset;
     ++at_;
-    if (!interval_end(range.low, range.low_unit)) return false;
+    const bool from_now = is_sign(":");  // [:b]
+    if (!from_now && !interval_end(range.low, range.low_unit)) return false;
     if (!is_sign(",") && !is_sign(":")) {
       (void)unexpected_token(", between the two ends of the interval");
       return false;
     }
+    const bool open_end = is_sign(":") && ahead(1).text == "]";  // [a:]
     ++at_;
-    if (!interval_end(range.high, range.high_unit)) return false;
+    if (is_word("inf") || open_end) {
+      if (!open_end) ++at_;
+      range.high = std::numeric_limits<double>::infinity();
+    } else if (!interval_end(range.high, range.high_unit)) {
+      return false;
+    }
     return expect("]", "] after the interval");
   }
 
@@ -390,9 +402,13 @@ class Parser {
     return true;
   }
 
-  // Sorts: conditions are true or false, the rest are numbers.
+  // Sorts: conditions are true or false, the rest are numbers. A channel that stands where a condition should is a proposition.
   Parsed condition(Parsed f) {
     if (!f || is_condition(f->op)) return f;
+    if (f->op == Op::kChannel) {
+      f->op = Op::kProposition;
+      return f;
+    }
     return bad(f->offset, fmt::format("'{}' is a number, not a condition", print(*f)), "a comparison, such as x <= 3", "");
   }
 
@@ -478,15 +494,17 @@ class Parser {
   std::optional<Error> error_;
 };
 
+}  // namespace
+
 std::optional<double> nanoseconds(std::string_view unit) {
   if (unit == "ns") return 1.0;
   if (unit == "us") return 1e3;
   if (unit == "ms") return 1e6;
   if (unit == "s") return 1e9;
+  if (unit == "min") return 60e9;
+  if (unit == "h") return 3600e9;
   return {};
 }
-
-}  // namespace
 
 Result<Formula> parse_formula(const Source& source) {
   if (source.text.size() > kLongestText) {
@@ -508,9 +526,13 @@ Result<SampleInterval> sample_interval(const Interval& interval, std::int64_t pe
     const double number = end == 0 ? interval.low : interval.high;
     const std::string& unit = end == 0 ? interval.low_unit : interval.high_unit;
     double samples = number;
-    if (!unit.empty()) {
+    if (std::isinf(number) && number > 0) {
+      ends[end] = kEndless;
+      continue;
+    }
+    if (!unit.empty() && unit != "samples") {
       const auto scale = nanoseconds(unit);
-      if (!scale) return bad(fmt::format("'{}' is no unit of time", unit), "s, ms, us, ns, or no unit for samples");
+      if (!scale) return bad(fmt::format("'{}' is no unit of time", unit), "h, min, s, ms, us, ns, or no unit for samples");
       if (period_ns <= 0) return bad("a time stands here, but rows are counted, not timed", "whole numbers of samples");
       // A decimal such as 0.6 s is meant as 600 ms, whatever its nearest double; both sides are far below 2^53 ns in use.
       samples = number * *scale / static_cast<double>(period_ns);

@@ -1,6 +1,9 @@
 // From text to formula.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "kizzasi/base/error.h"
 #include "kizzasi/logic/formula.h"
 #include "kizzasi/logic/lexer.h"
@@ -14,9 +17,13 @@ Result<Formula> parse_formula(const Source& source);
 
 // The samples that a temporal interval spans when a sample comes every `period_ns` (0: rows are counted, times are refused).
 // Errors: a time that is no whole number of samples, low > high, negative.
+constexpr std::int64_t kEndless = std::int64_t{1} << 60;  // the end of an interval without one
 struct SampleInterval {
   std::int64_t low = 0, high = 0;
 };
 Result<SampleInterval> sample_interval(const Interval& interval, std::int64_t period_ns, const Source& source);
+
+// Of h, min, s, ms, us or ns; nothing where it is no unit of time.
+std::optional<double> nanoseconds(std::string_view unit);
 
 }  // namespace kizzasi::logic
