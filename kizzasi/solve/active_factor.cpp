@@ -91,7 +91,7 @@ void ActiveFactor::drop(std::size_t k) noexcept {
   --active_;
   for (std::size_t c = k; c < active_; ++c) {
     double* column = r_column(c);
-    const double length = std::hypot(column[c], column[c + 1]);
+    const double length = std::sqrt(column[c] * column[c] + column[c + 1] * column[c + 1]);
     if (column[c + 1] == 0 || length == 0) continue;
     const double cosine = column[c] / length, sine = column[c + 1] / length;
     column[c] = length;

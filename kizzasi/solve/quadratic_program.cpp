@@ -20,13 +20,7 @@ double side_sign(std::uint8_t code) { return (code & kAtHigh) != 0 ? -1 : 1; }
 }  // namespace
 
 // a . x of one row, in its scale.
-double QuadraticProgram::value(std::size_t row) const noexcept {
-  if (row >= m_) return x_[row - m_];
-  double sum = 0;
-  const double* a = columns_.data() + row;
-  for (std::size_t j = 0; j < n_; ++j) sum += a[j * stride_] * x_[j];
-  return sum;
-}
+double QuadraticProgram::value(std::size_t row) const noexcept { return row < m_ ? dot(row_of(row), x_.data(), n_) : x_[row - m_]; }
 
 // By how much a row of the working set, or one about to enter, is not met: > 0 where broken.
 double QuadraticProgram::missing(const Active& a) const noexcept {
@@ -39,8 +33,8 @@ double QuadraticProgram::missing(const Active& a) const noexcept {
 double QuadraticProgram::rounding(std::size_t row, double bound) const noexcept {
   if (row >= m_) return 4 * kEpsilon * std::abs(bound);
   double sum = std::abs(bound);
-  const double* a = columns_.data() + row;
-  for (std::size_t j = 0; j < n_; ++j) sum += std::abs(a[j * stride_] * x_[j]);
+  const double* a = row_of(row);
+  for (std::size_t j = 0; j < n_; ++j) sum += std::abs(a[j] * x_[j]);
   return 8 * kEpsilon * sum;
 }
 
@@ -49,8 +43,7 @@ void QuadraticProgram::add_normal(const Active& a, double factor, double* v) con
   if (a.row >= m_) {
     v[a.row - m_] += f;
   } else {
-    const double* column = columns_.data() + a.row;
-    for (std::size_t j = 0; j < n_; ++j) v[j] += f * column[j * stride_];
+    add_scaled(v, f, row_of(a.row), n_);
   }
   if (a.dimension != kNone) v[a.dimension] += factor;
 }
@@ -107,7 +100,7 @@ std::uint8_t QuadraticProgram::wanted(std::size_t row, std::uint8_t code) const 
 // Builds the working set that wanted_ names, equalities first. Rows that depend on earlier ones are left out.
 void QuadraticProgram::build() noexcept {
   std::copy(wanted_.begin(), wanted_.begin() + static_cast<std::ptrdiff_t>(m_ + n_), built_from_.begin());
-  std::fill_n(state_.begin(), m_ + n_, kInactive);
+  for (std::size_t row = 0; row < m_ + n_; ++row) set_state(row, kInactive);
   std::fill_n(slack_dimension_.begin(), m_, kNone);
   working_.clear();
   if (diagonal_) {
@@ -120,7 +113,7 @@ void QuadraticProgram::build() noexcept {
       const std::uint8_t code = wanted_[row];
       if (code == kInactive || (code == kEquality) != equalities) continue;
       if ((code & kSaturated) != 0) {
-        state_[row] = code;
+        set_state(row, code);
         continue;
       }
       const double sign = side_sign(code);
@@ -133,7 +126,7 @@ void QuadraticProgram::build() noexcept {
       factor_.free_step(d_.data(), z_.data());
       factor_.add(d_.data(), z_.data(), free2);
       working_.push_back(a);
-      state_[row] = kInWorkingSet;
+      set_state(row, kInWorkingSet);
     }
   }
   built_ = true;
@@ -152,9 +145,10 @@ bool QuadraticProgram::start(std::span<const std::uint8_t> warm) noexcept {
   if (centred_) {
     std::copy_n(centre_.data(), n_, x_.data());
     if (any) {  // it may be that nothing has to move at all
-      std::fill_n(state_.begin(), all, kInactive);
+      for (std::size_t row = 0; row < all; ++row) set_state(row, kInactive);
       Active broken;
-      if (!pick(broken)) {
+      double gap = 0;
+      if (!pick(broken, gap)) {
         working_.clear();
         built_ = false;
         return false;
@@ -166,8 +160,8 @@ bool QuadraticProgram::start(std::span<const std::uint8_t> warm) noexcept {
   }
   met_ = false;
   if (same) {
-    for (std::size_t row = 0; row < all; ++row) state_[row] = (wanted_[row] & kSaturated) != 0 ? wanted_[row] : std::uint8_t{kInactive};
-    for (const Active& a : working_) state_[a.row] = kInWorkingSet;
+    for (std::size_t row = 0; row < all; ++row) set_state(row, (wanted_[row] & kSaturated) != 0 ? wanted_[row] : std::uint8_t{kInactive});
+    for (const Active& a : working_) set_state(a.row, kInWorkingSet);
   } else {
     build();
   }
@@ -179,7 +173,12 @@ bool QuadraticProgram::start(std::span<const std::uint8_t> warm) noexcept {
     a.up = fresh.up;
   }
   if (centred_ && !any) return true;
-  residuals();
+  const std::size_t dims = factor_.dims();
+  std::fill_n(rx_.data(), dims, 0.0);
+  if (!centred_) {
+    for (std::size_t j = 0; j < n_; ++j) rx_[j] = -g_[j];
+  }
+  add_multipliers();
   correct();
   if (!working_.empty()) keep_ranges();
   return true;
@@ -202,64 +201,81 @@ void QuadraticProgram::keep_ranges() noexcept {
   }
 }
 
-// Judges one row outside the working set. True: it is the worst so far, and `candidate` says how it would enter.
-bool QuadraticProgram::judge(std::size_t row, double at, double& worst, Active& candidate) noexcept {
-  const std::uint8_t state = state_[row];
-  if (state == kInWorkingSet || state == kMet) return false;
+void QuadraticProgram::set_state(std::size_t row, std::uint8_t state) noexcept {
+  state_[row] = state;
+  weight_[row] = state != kInactive ? 0 : (is_equality(row) ? kEqualitiesFirst : 1);
+}
+
+// How a row that is broken would enter the working set, and by how much it is broken; not at all, 0.
+double QuadraticProgram::broken_by(std::size_t row, double at, Active& candidate) noexcept {
   const double low = low_of(row), high = high_of(row);
-  if (state == kInactive) {
+  if (state_[row] == kInactive) {
     const double below = low - at, above = at - high;
-    const double sign = below > above ? 1 : -1;
-    const double broken = std::max(below, above) * (low == high ? kEqualitiesFirst : 1);
-    if (!(broken > worst) || std::max(below, above) <= rounding(row, sign > 0 ? low : high)) return false;
-    worst = broken;
-    candidate = held(row, sign);
-    return true;
+    candidate = held(row, below > above ? 1 : -1);
+    return std::max(below, above);
   }
+  if ((state_[row] & kSaturated) == 0) return 0;
   // Its linear price is spent. Still broken at a quadratic price: it has to pay that; met again: it takes back what it paid.
-  const double sign = side_sign(state), bound = sign > 0 ? low : high;
-  const double short_of = sign * (bound - at);
-  const double broken = l2_[row] > 0 ? std::abs(short_of) : -short_of;
-  if (!(broken > worst) || broken <= rounding(row, bound)) return false;
-  worst = broken;
-  const double price = l1_[row];
-  candidate = short_of > 0 ? Active{row, sign, price, price, kNoBound, kNone, sign < 0}
-                           : Active{row, -sign, -price, -price, low == high ? price : 0, kNone, sign < 0};
-  return true;
+  const double sign = side_sign(state_[row]), price = l1_[row];
+  const double short_of = sign * ((sign > 0 ? low : high) - at);
+  if (short_of > 0) {
+    candidate = {row, sign, price, price, kNoBound, kNone, sign < 0};
+    return l2_[row] > 0 ? short_of : 0;
+  }
+  candidate = {row, -sign, -price, -price, low == high ? price : 0, kNone, sign < 0};
+  return -short_of;
 }
 
 // The row that is broken most, if any is by more than rounding.
-bool QuadraticProgram::pick(Active& candidate) noexcept {
+bool QuadraticProgram::pick(Active& candidate, double& gap) noexcept {
   double worst = 0;
-  bool found = false;
+  std::size_t row = kNone;
   if (m_ > 0) {
     std::fill_n(values_.data(), stride_, 0.0);
     add_combination(values_.data(), x_.data(), columns_.data(), n_, stride_, stride_);
     for (std::size_t i = 0; i < m_; ++i) {
-      if (values_[i] >= lo_[i] && values_[i] <= hi_[i] && state_[i] == kInactive) continue;
-      found |= judge(i, values_[i], worst, candidate);
+      const double broken = std::max(lo_[i] - values_[i], values_[i] - hi_[i]) * weight_[i];
+      if (broken > worst) worst = broken, row = i;
     }
   }
-  for (std::size_t j = 0; j < n_; ++j) {
-    if (x_[j] >= lower_[j] && x_[j] <= upper_[j]) continue;
-    found |= judge(m_ + j, x_[j], worst, candidate);
+  for (std::size_t j = 0; j < n_ && boxed_; ++j) {
+    const double broken = std::max(lower_[j] - x_[j], x_[j] - upper_[j]) * weight_[m_ + j];
+    if (broken > worst) worst = broken, row = m_ + j;
   }
-  if (found && candidate.row < m_ && std::isfinite(l1_[candidate.row])) {
-    if (candidate.u == 0 && l1_[candidate.row] == 0) candidate = opened(candidate.row, candidate.sign);
-    if (candidate.u > 0 && candidate.u == candidate.low) candidate = opened(candidate.row, candidate.sign);
+  const auto at = [&](std::size_t r) { return r < m_ ? values_[r] : x_[r - m_]; };
+  const auto rounds = [&](const Active& a, double by) { return by <= rounding(a.row, bound_of(a)); };
+  if (row != kNone) gap = broken_by(row, at(row), candidate);
+  if (soft_ || (row != kNone && rounds(candidate, gap))) {  // the worst is nothing: every row has to be looked at
+    worst = 0;
+    row = kNone;
+    for (std::size_t r = 0; r < m_ + n_; ++r) {
+      Active a;
+      const double by = broken_by(r, at(r), a);
+      const double broken = by * (state_[r] == kInactive ? weight_[r] : 1);
+      if (!(broken > worst) || rounds(a, by)) continue;
+      worst = broken;
+      gap = by;
+      candidate = a;
+      row = r;
+    }
   }
-  return found;
+  if (row == kNone) return false;
+  const bool pays = row < m_ && l2_[row] > 0 && std::isfinite(l1_[row]);
+  if (pays && candidate.u == l1_[row]) candidate = opened(row, candidate.sign);
+  return true;
 }
 
 // A row leaves the working set with its multiplier fixed at the end of its range that it has met.
 void QuadraticProgram::leave(std::size_t k, double at) noexcept {
   const Active a = working_[k];
-  state_[a.row] = kInactive;
+  set_state(a.row, kInactive);
   if (at != 0) {
     const bool at_low = (at > 0) == (a.sign > 0);  // which bound the multiplier pushes from
-    state_[a.row] = static_cast<std::uint8_t>((at_low ? kAtLow : kAtHigh) | kSaturated);
+    set_state(a.row, static_cast<std::uint8_t>((at_low ? kAtLow : kAtHigh) | kSaturated));
   }
-  if (met_) std::replace(state_.begin(), state_.end(), kMet, std::uint8_t{kInactive});
+  for (std::size_t row = 0; row < m_ + n_ && met_; ++row) {
+    if (state_[row] == kMet) set_state(row, kInactive);
+  }
   met_ = false;
   if (a.dimension != kNone) x_[a.dimension] = 0;
   factor_.drop(k);
@@ -268,10 +284,9 @@ void QuadraticProgram::leave(std::size_t k, double at) noexcept {
 }
 
 // Moves x and the multipliers until the row is met, its price is spent, or nothing can be done.
-Status QuadraticProgram::enter(Active p) noexcept {
+Status QuadraticProgram::enter(Active p, double gap) noexcept {
   built_ = false;
-  if (p.u != 0 && p.dimension == kNone) state_[p.row] = kInactive;
-  if (p.dimension != kNone) state_[p.row] = kInactive;
+  set_state(p.row, kInactive);
   for (bool refined = false;; ++iterations_) {
     const std::size_t q = factor_.active(), dims = factor_.dims();
     rotated_normal(p, d_.data());
@@ -280,7 +295,6 @@ Status QuadraticProgram::enter(Active p) noexcept {
     std::copy_n(d_.data(), q, r_.data());
     factor_.solve_upper(r_.data());
 
-    const double gap = missing(p);
     if (dependent) {
       double noise = rounding(p.row, bound_of(p));
       for (std::size_t j = 0; j < q; ++j) {
@@ -289,7 +303,7 @@ Status QuadraticProgram::enter(Active p) noexcept {
       }
       if (gap <= noise) {
         for (std::size_t j = 0; j < q; ++j) working_[j].u += p.u * r_[j];
-        state_[p.row] = kMet;
+        set_state(p.row, kMet);
         met_ = true;
         return Status::kOptimal;
       }
@@ -310,23 +324,25 @@ Status QuadraticProgram::enter(Active p) noexcept {
       residuals();
       add_normal(p, p.u, rx_.data());
       correct();
+      gap = missing(p);
       continue;
     }
     t = std::max(t, 0.0);
     if (!dependent) {
       factor_.free_step(d_.data(), z_.data());
       add_scaled(x_.data(), t, z_.data(), dims);
+      gap -= t * free2;
     }
     for (std::size_t j = 0; j < q; ++j) working_[j].u -= t * r_[j];
     p.u += t;
     if (full) {
       factor_.add(d_.data(), z_.data(), free2);
       working_.push_back(p);
-      state_[p.row] = kInWorkingSet;
+      set_state(p.row, kInWorkingSet);
       return Status::kOptimal;
     }
     if (blocking == kNone) {  // its price is spent, or it has taken all of it back
-      if (p.up != 0) state_[p.row] = static_cast<std::uint8_t>((p.sign > 0 ? kAtLow : kAtHigh) | kSaturated);
+      if (p.up != 0) set_state(p.row, static_cast<std::uint8_t>((p.sign > 0 ? kAtLow : kAtHigh) | kSaturated));
       return Status::kOptimal;
     }
     const Active& b = working_[blocking];
@@ -351,9 +367,15 @@ double QuadraticProgram::residuals() noexcept {
     size = std::max(size, largest(g_.data(), n_));
     for (std::size_t j = 0; j < n_; ++j) rx_[j] -= g_[j];
   }
+  add_multipliers();
+  return size > 0 ? largest(rx_.data(), dims) / size : 0;
+}
+
+// The part of the multipliers in rx, and rb.
+void QuadraticProgram::add_multipliers() noexcept {
   for (std::size_t k = 0; k < working_.size(); ++k) {
     const Active& a = working_[k];
-    add_normal(a, a.u, rx_.data());
+    if (a.u != 0) add_normal(a, a.u, rx_.data());
     if (a.dimension != kNone) rx_[a.dimension] -= l1_[a.row] + 2 * l2_[a.row] * x_[a.dimension];
     rb_[k] = missing(a);
   }
@@ -362,7 +384,6 @@ double QuadraticProgram::residuals() noexcept {
       if ((state_[i] & kSaturated) != 0) add_normal({i, side_sign(state_[i]), 0, 0, 0, kNone, false}, l1_[i], rx_.data());
     }
   }
-  return size > 0 ? largest(rx_.data(), dims) / size : 0;
 }
 
 // One Newton step on the optimality conditions of the working set, from what `residuals` found.
@@ -392,7 +413,7 @@ QuadraticProgram::Polish QuadraticProgram::polish() noexcept {
       const Active& a = working_[k];
       missed = missed || std::abs(rb_[k]) > 0.5 * rounding(a.row, bound_of(a));
     }
-    if (residual_ <= 2 * kEpsilon && !missed) break;
+    if (residual_ <= 8 * kEpsilon && !missed) break;
     correct();
     outcome = Polish::kMoved;
   }
@@ -418,9 +439,10 @@ Status QuadraticProgram::run() noexcept {
   Polish last = Polish::kChanged;
   for (int round = 0; round < kPolishings; ++round) {
     Active broken;
+    double gap = 0;
     bool entered = false;
-    while (pick(broken)) {
-      const Status status = enter(broken);
+    while (pick(broken, gap)) {
+      const Status status = enter(broken, gap);
       if (status != Status::kOptimal) return status;
       if (++iterations_ > 64 + 32 * (n_ + m_)) return Status::kIterationLimit;
       entered = true;

@@ -110,6 +110,7 @@ class QuadraticProgram {
   // quadratic_setup.cpp
   Status load(const LinearTerms& terms, std::span<const std::uint8_t> active) noexcept;
   // quadratic_program.cpp
+  const double* row_of(std::size_t row) const noexcept { return rows_.data() + row * n_; }
   bool is_equality(std::size_t row) const noexcept { return low_of(row) == high_of(row); }
   double low_of(std::size_t row) const noexcept { return row < m_ ? lo_[row] : lower_[row - m_]; }
   double high_of(std::size_t row) const noexcept { return row < m_ ? hi_[row] : upper_[row - m_]; }
@@ -127,11 +128,13 @@ class QuadraticProgram {
   void build() noexcept;
   void keep_ranges() noexcept;
   Status run() noexcept;
-  bool pick(Active& candidate) noexcept;
-  bool judge(std::size_t row, double at, double& worst, Active& candidate) noexcept;
-  Status enter(Active candidate) noexcept;
+  void set_state(std::size_t row, std::uint8_t state) noexcept;
+  double broken_by(std::size_t row, double at, Active& candidate) noexcept;
+  bool pick(Active& candidate, double& gap) noexcept;
+  Status enter(Active candidate, double gap) noexcept;
   void leave(std::size_t k, double at) noexcept;
   double residuals() noexcept;
+  void add_multipliers() noexcept;
   void correct() noexcept;
   enum class Polish : std::uint8_t { kStill, kMoved, kChanged };
   Polish polish() noexcept;
@@ -143,17 +146,19 @@ class QuadraticProgram {
   void publish() noexcept;
 
   std::size_t n_ = 0, m_ = 0, most_rows_ = 0, most_soft_ = 0, stride_ = 0;
-  bool diagonal_ = false, ready_ = false, rows_ready_ = false, soft_ = false, semidefinite_ = false, centred_ = false;
+  bool diagonal_ = false, ready_ = false, rows_ready_ = false, soft_ = false, boxed_ = false, semidefinite_ = false, centred_ = false;
   double dependence_ = 0, proximity_ = 0;
 
-  std::vector<double> h_, j0_, root_;              // H (with the proximal term) and L^-T where H = LL'
-  std::vector<double> columns_, scale_, l1_, l2_;  // A by columns, each row times its power of two; softness in that scale
-  std::vector<double> lo_, hi_, lower_, upper_;    // in that scale
+  std::vector<double> h_, j0_, root_;            // H (with the proximal term) and L^-T where H = LL'
+  std::vector<double> rows_, columns_;           // A by rows and by columns, each row times its power of two
+  std::vector<double> scale_, l1_, l2_;          // that power, and softness in that scale
+  std::vector<double> lo_, hi_, lower_, upper_;  // in that scale
   std::vector<double> g_, centre_, true_g_, before_;
 
   ActiveFactor factor_;
   std::vector<Active> working_;
   std::vector<std::uint8_t> state_;  // of each row and bound: kInactive, kInWorkingSet, or the side of a saturated one
+  std::vector<double> weight_;       // 0 for rows that cannot enter as they are
   std::vector<std::size_t> slack_dimension_;
   std::vector<std::uint8_t> built_from_, wanted_;  // the warm start that `factor_` stands for while `built_`
   bool built_ = false, met_ = false;

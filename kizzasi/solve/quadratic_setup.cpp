@@ -65,6 +65,8 @@ void QuadraticProgram::prepare(std::size_t variables, std::size_t rows, std::siz
   factor_.prepare(dims);
   for (auto* v : {&h_, &j0_, &root_}) v->assign(n_ * n_, 0);
   columns_.assign(n_ * stride_, 0);
+  rows_.assign(n_ * rows, 0);
+  weight_.assign(all, 0);
   for (auto* v : {&lower_, &upper_, &g_, &centre_, &true_g_, &before_, &box_multipliers_}) v->assign(n_, 0);
   for (auto* v : {&x_, &d_, &z_, &r_, &normal_, &rx_, &rb_}) v->assign(dims, 0);
   for (auto* v : {&scale_, &l1_, &l2_, &lo_, &hi_, &row_multipliers_, &slack_}) v->assign(stride_, 0);
@@ -136,7 +138,7 @@ bool QuadraticProgram::set_rows(std::span<const double> a, std::size_t rows) noe
     const double size = largest(row, n_);
     scale_[i] = size > 0 ? std::ldexp(1.0, -std::ilogb(size)) : 1;
     if (!std::isfinite(scale_[i])) scale_[i] = 1;  // a row of denormals
-    for (std::size_t j = 0; j < n_; ++j) columns_[j * stride_ + i] = row[j] * scale_[i];
+    for (std::size_t j = 0; j < n_; ++j) columns_[j * stride_ + i] = rows_[i * n_ + j] = row[j] * scale_[i];
     l1_[i] = kNoBound;
     l2_[i] = 0;
   }
@@ -165,7 +167,7 @@ Status QuadraticProgram::load(const LinearTerms& terms, std::span<const std::uin
   iterations_ = 0;
   centred_ = !terms.centre.empty();
   const auto linear = centred_ ? terms.centre : terms.g;
-  const bool boxed = !terms.lower.empty() || !terms.upper.empty();
+  const bool boxed = boxed_ = !terms.lower.empty() || !terms.upper.empty();
   if (!ready_ || !rows_ready_ || linear.size() != n_ || terms.lo.size() != m_ || terms.hi.size() != m_ || !finite(linear) ||
       (boxed && (terms.lower.size() != n_ || terms.upper.size() != n_)) || (!active.empty() && active.size() != m_ + n_)) {
     return Status::kBadInput;

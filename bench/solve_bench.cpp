@@ -1,0 +1,86 @@
+// Time of one answer of each solver: from nothing, and from the answer before.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kizzasi/base/rng.h"
+#include "kizzasi/solve/quadratic_program.h"
+
+namespace kizzasi::solve {
+namespace {
+
+struct Problems {
+  static constexpr std::size_t kVariables = 12, kRows = 24, kCount = 64;
+  std::vector<double> h, a;
+  std::vector<std::vector<double>> g, lo, hi;
+};
+
+// One curvature and one set of rows; linear terms and bounds that walk, so that each problem is a small step from the one before.
+Problems walk(double step) {
+  Problems p;
+  Rng rng(11);
+  const std::size_t n = Problems::kVariables, m = Problems::kRows;
+  std::vector<double> root(n * n);
+  for (double& v : root) v = rng.normal();
+  p.h.assign(n * n, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t k = 0; k < n; ++k) p.h[i * n + j] += root[i * n + k] * root[j * n + k] / static_cast<double>(n);
+    }
+    p.h[i * n + i] += 0.5;
+  }
+  p.a.resize(m * n);
+  for (double& v : p.a) v = rng.normal();
+  std::vector<double> g(n), lo(m), hi(m);
+  for (double& v : g) v = 3 * rng.normal();
+  for (std::size_t i = 0; i < m; ++i) {
+    lo[i] = -0.2 - 0.01 * static_cast<double>(rng.below(100));
+    hi[i] = 0.2 + 0.01 * static_cast<double>(rng.below(100));
+  }
+  for (std::size_t k = 0; k < Problems::kCount; ++k) {
+    for (double& v : g) v += step * rng.normal();
+    p.g.push_back(g);
+    p.lo.push_back(lo);
+    p.hi.push_back(hi);
+  }
+  return p;
+}
+
+// Factors, scales and solves: all that a problem never seen before needs.
+void qp_cold(benchmark::State& state) {
+  const Problems p = walk(1);
+  QuadraticProgram qp;
+  qp.prepare(Problems::kVariables, Problems::kRows);
+  std::size_t k = 0, iterations = 0;
+  for (auto _ : state) {
+    qp.set_hessian(p.h);
+    qp.set_rows(p.a, Problems::kRows);
+    if (qp.solve({p.g[k], {}, p.lo[k], p.hi[k], {}, {}}) != Status::kOptimal) state.SkipWithError("no answer");
+    iterations += qp.iterations();
+    k = (k + 1) % Problems::kCount;
+  }
+  state.counters["iterations"] = benchmark::Counter(static_cast<double>(iterations), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(qp_cold);
+
+void qp_warm(benchmark::State& state) {
+  const Problems p = walk(0.01);
+  QuadraticProgram qp;
+  qp.prepare(Problems::kVariables, Problems::kRows);
+  qp.set_hessian(p.h);
+  qp.set_rows(p.a, Problems::kRows);
+  std::vector<std::uint8_t> active(Problems::kVariables + Problems::kRows);
+  std::size_t k = 0, iterations = 0;
+  for (auto _ : state) {
+    if (qp.solve({p.g[k], {}, p.lo[k], p.hi[k], {}, {}}, active) != Status::kOptimal) state.SkipWithError("no answer");
+    iterations += qp.iterations();
+    k = (k + 1) % Problems::kCount;
+  }
+  state.counters["iterations"] = benchmark::Counter(static_cast<double>(iterations), benchmark::Counter::kAvgIterations);
+  state.counters["active"] = static_cast<double>(std::count_if(active.begin(), active.end(), [](std::uint8_t c) { return c != 0; }));
+}
+BENCHMARK(qp_warm);
+
+}  // namespace
+}  // namespace kizzasi::solve
