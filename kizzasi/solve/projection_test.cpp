@@ -342,6 +342,7 @@ TEST(ProjectionLaws, EllipsoidsCutByPolytopesMeetTheirConditions) {
         for (std::size_t k = 0; k < rank; ++k) q[i * n + j] += root[i * n + k] * root[j * n + k];
       }
     }
+    for (std::size_t i = 0; i < n && rank == n; ++i) q[i * n + i] += 0.05;
     double at = 0;
     for (std::size_t i = 0; i < n; ++i) {
       at += linear[i] * inside[i];
