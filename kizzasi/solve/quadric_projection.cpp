@@ -253,7 +253,8 @@ Status QuadricProjection::nearest(std::span<const double> y, const Polytope& set
   if (!qp_.set_rows({a_.data(), m_ * n_}, m_)) return Status::kBadInput;
   set_curvature(0, 1);
   status = qp_.solve(terms);
-  if (status == Status::kUnbounded || status == Status::kIterationLimit) {  // q falls without end inside: some point far down the way is well inside
+  if (status == Status::kUnbounded ||
+      status == Status::kIterationLimit) {  // q falls without end inside: some point far down the way is well inside
     set_curvature(1, 1e6);
     status = qp_.solve(terms);
   }
