@@ -51,4 +51,10 @@ Result<std::vector<ConstraintText>> read_constraint_source(const std::string& fi
   return constraints;
 }
 
+void name_channels(const logic::Formula& formula, Schema& schema) {
+  const bool named = formula.op == logic::Op::kChannel || formula.op == logic::Op::kProposition;
+  if (named && !schema.index_of(formula.text)) schema.channels.push_back({formula.text, "", Role::kTarget});
+  for (const logic::Formula& operand : formula.operands) name_channels(operand, schema);
+}
+
 }  // namespace kizzasi::cli

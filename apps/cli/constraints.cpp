@@ -25,11 +25,6 @@ struct Finding {
 };
 
 // Without a recording, the channels are those that the constraints name.
-void name_channels(const logic::Formula& formula, Schema& schema) {
-  if (formula.op == logic::Op::kChannel && !schema.index_of(formula.text)) schema.channels.push_back({formula.text, "", Role::kTarget});
-  for (const logic::Formula& operand : formula.operands) name_channels(operand, schema);
-}
-
 Result<Schema> named_channels(const std::vector<ConstraintText>& constraints) {
   Schema schema;
   schema.step_ns = 1'000'000'000;

@@ -358,7 +358,7 @@ Result<void> CsvReader::State::cells_of(const Record& record, Table& piece, std:
       value = kNaN;
       ++column.missing;
     } else if (std::isinf(value)) {
-      value = kNaN;
+      if (!options.keep_infinite) value = kNaN;
       ++report->not_finite_cells;
       if (report->not_finite.size() < kShownCells) report->not_finite.push_back({record.line, column.name, std::string(cell)});
     } else {

@@ -221,6 +221,14 @@ class HeadReader {
                        [](const std::string& cell) { return !cell.empty() && number_styles(cell) == 0; });
   }
 
+  bool only_missing(const SampleRecord& record) const {
+    if (!full(record)) return false;
+    const auto infinite = [](std::string_view cell) { return cell == "inf" || cell == "-inf" || cell == "Inf" || cell == "-Inf"; };
+    return std::all_of(record.fields.begin(), record.fields.end(), [&](const std::string& cell) {
+      return cell.empty() || is_missing_word(cell) || infinite(cell) || number_styles(cell) != 0;
+    });
+  }
+
   bool is_units_row(const SampleRecord& record, const SampleRecord& header) const {
     if (!full(record) || record.fields.size() != header.fields.size()) return false;
     std::size_t units = 0, other = 0, words = 0;
@@ -262,6 +270,13 @@ class HeadReader {
         }
       } else {
         header = above(first);
+        // Rows of "nan" and "inf" alone are data too, where a header stands above them.
+        for (std::size_t over = header; over < records_.size() && only_missing(records_[header]);) {
+          over = above(header);
+          if (over == records_.size() || !can_be_header(records_[over])) break;
+          first = header;
+          header = over;
+        }
         // Without data the first full record is the header.
         if (first == records_.size()) {
           for (std::size_t i = 0; i < records_.size(); ++i) {

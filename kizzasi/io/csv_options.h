@@ -24,6 +24,8 @@ struct CsvOptions {
   bool lenient = false;                    // set bad lines aside and count them, instead of stopping at the first
   bool strict = false;                     // stop also at lines that look like a logger's remarks
 
+  bool keep_infinite = false;  // infinite cells stay what they are (they are counted all the same): for what judges values, no option
+
   void fields(FieldVisitor& visit);
 };
 

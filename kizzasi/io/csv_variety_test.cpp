@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <cstdio>
 
 #include "kizzasi/base/rng.h"
@@ -222,6 +223,19 @@ TEST(CsvVariety, CellsThatAreNotFiniteAreSetAsideAndNamed) {
   EXPECT_TRUE(std::isnan(got.table->values[3]));
   EXPECT_EQ(got.table->values[6], 0);
   EXPECT_EQ(got.report.missing(), 0U);
+}
+
+TEST(CsvVariety, RowsThatHoldNothingDoNotHideTheHeader) {
+  for (const char* text : {"x\nnan\n2\n3\n", "x\nnan\ninf\n-inf\n0\n", "x,y\nnan,nan\n1,2\n3,4\n", "x,y\nNA,1\n1,2\n3,4\n", "x\ninf\n1\n2\n"}) {
+    SCOPED_TRACE(text);
+    CsvOptions options;
+    options.keep_infinite = true;
+    const Reading got = read(text, options);
+    ASSERT_TRUE(got.table);
+    EXPECT_EQ(got.table->columns[0].name, "x");
+    EXPECT_EQ(got.table->rows(), static_cast<std::size_t>(std::count(text, text + std::strlen(text), '\n')) - 1);
+    EXPECT_EQ(std::isinf(got.table->values[0]), text[2] == 'i');
+  }
 }
 
 TEST(CsvVariety, UserWordsAndSentinelsAreMissing) {

@@ -116,13 +116,13 @@ double magnitude(const NodeGraph& graph, std::uint32_t index, std::span<const do
 
 }  // namespace
 
-Numbers::Numbers(const NodeGraph& graph) : offset_(graph.nodes.size(), 0) {
+Numbers::Numbers(const NodeGraph& graph, const std::vector<bool>& skipped) : offset_(graph.nodes.size(), 0) {
   zone_hours_ = hours_of(graph.schema.zone);
   std::size_t at = 1;  // the time of the last sample
   std::int64_t longest_chain = 0;
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (is_condition(node.kind)) continue;
+    if (is_condition(node.kind) || (!skipped.empty() && skipped[i])) continue;
     order_.push_back(i);
     offset_[i] = at;
     if (node.kind == NodeKind::kPrevious) at += static_cast<std::size_t>(node.low) + 1;
@@ -145,6 +145,10 @@ void Numbers::step(const NodeGraph& graph, std::span<double> state, std::int64_t
   const bool timed = graph.schema.step_ns > 0;
   const double step_s = timed ? static_cast<double>(graph.schema.step_ns) / 1e9 : 1;
   const std::int64_t before = counter(state[0]);
+  if (order_.empty()) {
+    store(state[0], time_ns);
+    return;
+  }
   const double passed = !timed ? 1 : static_cast<double>(static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(before)) / 1e9;
   for (const std::uint32_t i : order_) {
     const Node& node = graph.nodes[i];

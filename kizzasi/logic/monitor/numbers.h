@@ -14,7 +14,8 @@ namespace kizzasi::logic {
 // The layout of the state, and the one pass that moves it on. Immutable; one for all streams. Thread: any.
 class Numbers {
  public:
-  explicit Numbers(const NodeGraph& graph);
+  // `skipped` (nodes, or empty): numbers that nobody reads from `values`.
+  explicit Numbers(const NodeGraph& graph, const std::vector<bool>& skipped = {});
 
   std::size_t state_doubles() const noexcept { return state_doubles_; }
   // Samples after which nothing of an earlier one is left.

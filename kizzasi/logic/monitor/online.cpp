@@ -35,6 +35,35 @@ struct Header {
 constexpr std::size_t kAlign = 16;
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
+// A comparison of channels and constants, read from the frame itself.
+struct Quick {
+  std::uint32_t node = 0;
+  NodeKind kind = NodeKind::kLessEqual;
+  std::uint32_t a = 0, b = 0;  // channels, or kNoChannel
+  double a_constant = 0, b_constant = 0;
+};
+constexpr std::uint32_t kNoChannel = ~std::uint32_t{0};
+
+bool is_plain(const Node& node) { return node.kind == NodeKind::kChannel || node.kind == NodeKind::kConstant; }
+bool is_comparison(NodeKind kind) { return kind == NodeKind::kLess || kind == NodeKind::kLessEqual || kind == NodeKind::kEqual; }
+
+// Numbers that only such comparisons read.
+std::vector<bool> read_from_the_frame(const NodeGraph& graph) {
+  std::vector<bool> skipped(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) skipped[i] = is_plain(graph.nodes[i]);
+  for (const Node& node : graph.nodes) {
+    const bool quick =
+        is_comparison(node.kind) && node.kind != NodeKind::kEqual && is_plain(graph.nodes[node.a]) && is_plain(graph.nodes[node.b]);
+    const bool reads = (!is_condition(node.kind) && !is_plain(node) && node.kind != NodeKind::kHour && node.kind != NodeKind::kWeekday) ||
+                       is_comparison(node.kind);
+    if (!reads || quick) continue;
+    // An equality weighs its terms, down to the last of them.
+    skipped[node.a] = false;
+    skipped[node.b] = false;
+  }
+  return skipped;
+}
+
 template <typename V>
 struct Track {  // one lattice
   Track(const NodeGraph& graph, std::span<const typename Stage<V>::Reader> readers) : stage(graph, readers) {}
@@ -48,13 +77,15 @@ class CompiledMonitor final : public Monitor {
       : graph_(std::move(graph)),
         formulas_(std::move(formulas)),
         kind_(kind),
-        numbers_(graph_),
+        numbers_(graph_, read_from_the_frame(graph_)),
         readers_(readers_of(graph_, formulas_)),
         truth_(graph_, readers_),
         robust_(graph_, robust_readers(readers_)) {
     std::size_t tables = 0;
-    for (Watched& formula : formulas_) {
+    for (std::size_t i = 0; i < formulas_.size(); ++i) {
+      Watched& formula = formulas_[i];
       if (formula.horizon != kEndless) continue;
+      endless_.push_back(i);
       formula.table = tables;
       tables += formula.residual.table_size();
     }
@@ -64,8 +95,15 @@ class CompiledMonitor final : public Monitor {
     lay(truth_, tables);
     if (kind_ == MonitorKind::kRobustness) lay(robust_, tables);
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-      const NodeKind k = graph_.nodes[i].kind;
-      if (k == NodeKind::kLess || k == NodeKind::kLessEqual || k == NodeKind::kEqual) comparisons_.push_back(i);
+      const Node& node = graph_.nodes[i];
+      if (!is_comparison(node.kind)) continue;
+      const Node &left = graph_.nodes[node.a], &right = graph_.nodes[node.b];
+      if (node.kind == NodeKind::kEqual || !is_plain(left) || !is_plain(right)) {
+        comparisons_.push_back(i);
+        continue;
+      }
+      const auto channel = [](const Node& side) { return side.kind == NodeKind::kChannel ? side.a : kNoChannel; };
+      quick_.push_back({i, node.kind, channel(left), channel(right), left.number, right.number});
     }
     memory_ = numbers_.memory() + truth_.stage.memory() + 1;
   }
@@ -74,7 +112,7 @@ class CompiledMonitor final : public Monitor {
   std::string_view name(std::size_t formula) const noexcept override { return formulas_[formula].name; }
   std::int64_t horizon(std::size_t formula) const noexcept override { return formulas_[formula].horizon; }
   std::size_t state_bytes() const noexcept override { return bytes_; }
-  std::size_t scratch_doubles() const noexcept override { return graph_.nodes.size() * 4 + 2 * graph_.schema.size(); }
+  std::size_t scratch_doubles() const noexcept override { return graph_.nodes.size() + graph_.schema.size(); }
 
   void reset(std::span<std::byte> state) const noexcept override {
     std::fill(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(bytes_), std::byte{0});
@@ -86,7 +124,8 @@ class CompiledMonitor final : public Monitor {
     Header& header = *reinterpret_cast<Header*>(state.data());
     MonitorStatus status = MonitorStatus::kTaken;
     const std::int64_t step = graph_.schema.step_ns;
-    if (header.samples > 0 && step > 0) {
+    if (header.samples > 0 && step > 0 &&
+        static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(header.last_ns) != static_cast<std::uint64_t>(step)) {
       if (time_ns <= header.last_ns) {
         report(state, header.samples - 1, verdicts);
         return MonitorStatus::kOutOfOrder;
@@ -140,7 +179,7 @@ class CompiledMonitor final : public Monitor {
   // Samples that did not come are unknown. After as many as the formulas remember, all of them look alike.
   void skip(std::span<std::byte> state, Header& header, std::int64_t missing, std::int64_t time_ns,
             std::span<double> scratch) const noexcept {
-    const std::span<double> none = scratch.subspan(graph_.nodes.size() * 4, graph_.schema.size());
+    const std::span<double> none = scratch.subspan(graph_.nodes.size(), graph_.schema.size());
     std::fill(none.begin(), none.end(), std::numeric_limits<double>::quiet_NaN());
     const std::int64_t taken = std::min(missing, memory_), step = graph_.schema.step_ns;
     header.samples += missing - taken;
@@ -154,22 +193,35 @@ class CompiledMonitor final : public Monitor {
     numbers_.step(graph_, at<double>(state, numbers_at_, numbers_.state_doubles()), time_ns, frame, values);
     const std::int64_t n = header.samples++;
     header.last_ns = time_ns;
-    const std::span<Verdict> truths(reinterpret_cast<Verdict*>(scratch.data() + nodes), nodes);
-    for (const std::uint32_t i : comparisons_) truths[i] = truth_of(graph_, i, values);
-    advance<Verdict>(truth_, n, truths, state);
+    const std::span<Verdict> truths = at<Verdict>(state, truth_.values_at, truth_.stage.state_values());
+    for (const std::uint32_t i : comparisons_) truth_.stage.slot(i, n, truths) = truth_of(graph_, i, values);
+    for (const Quick& quick : quick_) {
+      const double a = quick.a == kNoChannel ? quick.a_constant : frame[quick.a],
+                   b = quick.b == kNoChannel ? quick.b_constant : frame[quick.b];
+      const int truth = quick.kind == NodeKind::kLess ? (a < b) - (a >= b) : (a <= b) - (a > b);  // NaN: 0
+      truth_.stage.slot(quick.node, n, truths) = static_cast<Verdict>(truth);
+    }
+    advance<Verdict>(truth_, n, state);
     if (kind_ != MonitorKind::kRobustness) return;
-    const std::span<Robustness> margins(reinterpret_cast<Robustness*>(scratch.data() + 2 * nodes), nodes);
-    for (const std::uint32_t i : comparisons_) margins[i] = robustness_of(graph_, i, values);
-    advance<Robustness>(robust_, n, margins, state);
+    const std::span<Robustness> margins = at<Robustness>(state, robust_.values_at, robust_.stage.state_values());
+    for (const std::uint32_t i : comparisons_) robust_.stage.slot(i, n, margins) = robustness_of(graph_, i, values);
+    for (const Quick& quick : quick_) {
+      const double a = quick.a == kNoChannel ? quick.a_constant : frame[quick.a],
+                   b = quick.b == kNoChannel ? quick.b_constant : frame[quick.b];
+      const double margin = b - a;
+      robust_.stage.slot(quick.node, n, margins) = std::isnan(margin) ? Lattice<Robustness>::unknown() : Robustness{margin, margin};
+    }
+    advance<Robustness>(robust_, n, state);
   }
 
   template <typename V>
-  void advance(const Track<V>& track, std::int64_t n, std::span<const V> atoms, std::span<std::byte> state) const noexcept {
+  void advance(const Track<V>& track, std::int64_t n, std::span<std::byte> state) const noexcept {
     const std::span<V> held = at<V>(state, track.values_at, track.stage.state_values());
-    track.stage.step(n, atoms, held, at<std::int64_t>(state, track.counters_at, track.stage.state_counters()));
+    track.stage.step(n, held, at<std::int64_t>(state, track.counters_at, track.stage.state_counters()));
     const std::span<V> tables = at<V>(state, track.tables_at, track.tables);
-    for (const Watched& formula : formulas_) {
-      if (formula.horizon != kEndless || n < formula.residual.horizon()) continue;
+    for (const std::size_t i : endless_) {
+      const Watched& formula = formulas_[i];
+      if (n < formula.residual.horizon()) continue;
       progress<V>(formula.residual, track.stage, n - formula.residual.horizon(), held,
                   tables.subspan(formula.table, formula.residual.table_size()));
     }
@@ -249,6 +301,8 @@ class CompiledMonitor final : public Monitor {
   Track<Verdict> truth_;
   Track<Robustness> robust_;
   std::vector<std::uint32_t> comparisons_;
+  std::vector<Quick> quick_;
+  std::vector<std::size_t> endless_;  // formulas
   std::size_t bytes_ = 0, numbers_at_ = 0;
   std::int64_t memory_ = 0;
 };

@@ -31,18 +31,28 @@ class Stage {
   // Samples after which nothing of an earlier one is left, but for what unbounded past operators keep.
   std::int64_t memory() const noexcept { return memory_; }
 
-  // Sample n (from 0) has come; `atoms` (nodes) holds the comparisons. Real-time: yes.
-  void step(std::int64_t n, std::span<const V> atoms, std::span<V> state, std::span<std::int64_t> counters) const noexcept;
+  // Where the value of a comparison at sample n goes, before step(n).
+  V& slot(std::uint32_t node, std::int64_t n, std::span<V> state) const noexcept {
+    return state[plans_[node].ring + static_cast<std::size_t>(n & plans_[node].mask)];
+  }
+  // Sample n (from 0) has come, and its comparisons stand in their slots. Real-time: yes.
+  void step(std::int64_t n, std::span<V> state, std::span<std::int64_t> counters) const noexcept;
   // The value of a node at a position that is decided, and no further back than its readers said.
   const V& at(std::uint32_t node, std::int64_t position, std::span<const V> state) const noexcept {
     return state[plans_[node].ring + static_cast<std::size_t>(position & plans_[node].mask)];
   }
 
  private:
+  // An operand: its ring, and whether it is read as its complement (a negation takes no node of its own there).
+  struct Operand {
+    std::size_t ring = 0;
+    std::int64_t mask = 0;
+    bool complement = false;
+  };
   struct Plan {
     NodeKind kind = NodeKind::kTruth;
-    bool weak = false, live = false;
-    std::uint32_t a = 0, b = 0;
+    bool weak = false;
+    Operand a, b;
     std::int64_t low = 0, width = 0;                       // of the window; width 0: none, kEndless: all that came
     std::int64_t horizon = 0, newest_a = 0, newest_b = 0;  // horizons of node and operands
     std::size_t ring = 0;
@@ -51,12 +61,16 @@ class Stage {
     std::size_t counter = 0;
   };
 
+  static V read(const Operand& operand, std::int64_t position, const V* state) noexcept {
+    const V& value = state[operand.ring + static_cast<std::size_t>(position & operand.mask)];
+    return operand.complement ? L::complement(value) : value;
+  }
   V value(const Plan& plan, std::int64_t n, std::int64_t p, std::span<V> state, std::span<std::int64_t> counters) const noexcept;
   V until(const Plan& plan, std::int64_t p, std::span<V> state, std::span<std::int64_t> counters) const noexcept;
   V since(const Plan& plan, std::int64_t p, std::span<V> state, std::span<std::int64_t> counters) const noexcept;
 
-  std::vector<Plan> plans_;           // (nodes)
-  std::vector<std::uint32_t> order_;  // live conditions
+  std::vector<Plan> plans_;  // (nodes)
+  std::vector<Plan> order_;  // the live ones that are worked out, comparisons left out, in order
   std::size_t values_ = 0, counters_ = 0;
   std::int64_t memory_ = 0;
 };
