@@ -38,7 +38,39 @@ void step(benchmark::State& state, const std::string& architecture, const std::s
   state.counters["of_limit"] = Counter(static_cast<double>(state.iterations()) * limit, Counter::kIsRate | Counter::kInvert);
 }
 
+// A frame of a stream at another rate than the training's: dt 1, dt 1/2 announced, and dt 1/2 unannounced (discretised anew each time).
+void step_at_rate(benchmark::State& state, const std::string& architecture, float dt, bool announced) {
+  const auto config = sized(architecture, "base");
+  const auto found = find_architecture(architecture);
+  if (!config || !found) return state.SkipWithError("no such architecture or size");
+  const auto backbone = (*found)->load(*config, (*found)->initial_weights(*config, Rng(1)));
+  if (!backbone) return state.SkipWithError("the initial weights do not load");
+  if (announced) (*backbone)->prepare_rate(dt);
+  const std::size_t width = static_cast<std::size_t>(config->d_model);
+  AlignedVector<std::byte> stream((*backbone)->layout().bytes());
+  (*backbone)->reset(stream);
+  std::vector<float> in(width, 0.1f), out(width), scratch((*backbone)->scratch_floats(1));
+  const Lane lane{stream.data(), dt};
+  const FloatEnv env;
+  for (auto _ : state) {
+    (*backbone)->step({&lane, 1}, {in.data(), 1, width}, {out.data(), 1, width}, scratch);
+    benchmark::DoNotOptimize(out.data());
+  }
+}
+
 const bool kRegistered = [] {
+  for (const Architecture& architecture : architectures()) {
+    if (!architecture.in_time) continue;
+    const std::string name(architecture.name);
+    benchmark::RegisterBenchmark(("rate/" + name + "/1").c_str(), [name](benchmark::State& state) {
+      step_at_rate(state, name, 1.0f, false);
+    })->Unit(benchmark::kMicrosecond);
+    for (const bool announced : {true, false}) {
+      benchmark::RegisterBenchmark(("rate/" + name + (announced ? "/half" : "/half_unannounced")).c_str(), [=](benchmark::State& state) {
+        step_at_rate(state, name, 0.5f, announced);
+      })->Unit(benchmark::kMicrosecond);
+    }
+  }
   for (const Architecture& architecture : architectures()) {
     for (const char* size : {"tiny", "small", "base", "large", "xlarge"}) {
       const std::string name(architecture.name);

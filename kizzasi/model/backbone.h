@@ -49,8 +49,8 @@ struct LayerCost {
   double slow_seconds = 0;        // the 99th of 100 rounds
 };
 
-// Immutable after load. Thread: any. The state of a stream is one flat block of `layout().bytes()` bytes that the caller owns: copy it to
-// fork, keep it to roll back, send it elsewhere.
+// Immutable once it is shared. Thread: any. The state of a stream is one flat block of `layout().bytes()` bytes that the caller owns: copy
+// it to fork, keep it to roll back, send it elsewhere.
 class Backbone {
  public:
   virtual ~Backbone() = default;
@@ -61,6 +61,11 @@ class Backbone {
   virtual const PackedNames& packed() const noexcept = 0;
   // Floats of scratch that step needs for that many lanes, and run for that many rows.
   virtual std::size_t scratch_floats(std::size_t rows) const noexcept = 0;
+  // Lanes will come whose dt is this: continuous layers discretise for it once, here, and no longer in every call. Changes no bit; any
+  // other dt is served as before. After load, before the backbone is shared. Not real-time.
+  virtual void prepare_rate(float dt) = 0;
+  // How often layers had to discretise within step and run, for a dt that was not prepared.
+  virtual std::size_t rates_computed() const noexcept = 0;
   // The state before the first frame.
   virtual void reset(std::span<std::byte> state) const noexcept = 0;
 

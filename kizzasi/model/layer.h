@@ -19,10 +19,14 @@
 
 namespace kizzasi {
 
-// Immutable after it is made. Thread: any.
+// Immutable once it is shared. Thread: any.
 class Layer {
  public:
   virtual ~Layer() = default;
+  // Lanes will come whose dt is this: what a layer computes of it alone may be kept. Changes no bit. Before the layer is shared.
+  virtual void prepare_rate(float) {}
+  // How often since then such numbers were computed for a lane's dt that was not prepared.
+  virtual std::size_t rates_computed() const noexcept { return 0; }
   // For that many rows in one call of advance.
   virtual std::size_t scratch_floats(std::size_t rows) const noexcept = 0;
   // Takes in.rows / lanes.size() rows of each lane, lane after lane: row r belongs to lane r / (in.rows / lanes.size()). A step has one row

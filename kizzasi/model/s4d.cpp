@@ -11,6 +11,7 @@
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/rate_cache.h"
 #include "kizzasi/model/s4d_spectrum.h"
 
 namespace kizzasi {
@@ -39,6 +40,7 @@ class S4d final : public Layer {
         out_bias_(w.at("output_linear.0.bias").values),
         a_(2 * s_.plane()),
         c_(2 * s_.plane()),
+        rates_(6 * s_.plane()),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.d}, true)) {
     for (std::size_t e = 0; e < s_.d; ++e) {
       for (std::size_t n = 0; n < s_.states; ++n) {
@@ -50,12 +52,16 @@ class S4d final : public Layer {
     }
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * 3 * s_.d + 6 * s_.plane(); }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * 3 * s_.d + rates_.floats(); }
+  void prepare_rate(float dt) override {
+    if (dt != 1.0f) rates_.prepare(dt, [this](double at, std::span<float> planes) { sample_at(at, planes); });
+  }
+  std::size_t rates_computed() const noexcept override { return rates_.misses(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan y = take.rows(in.rows, s_.d), mapped = take.rows(in.rows, 2 * s_.d);
-    const std::span<float> a = take.floats(2 * s_.plane()), gain = take.floats(2 * s_.plane()), nothing = take.floats(2 * s_.plane());
+    const std::span<float> other = take.floats(rates_.floats());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const MatrixView u = lane_rows(in, lanes.size(), i);
       const std::span<float> state = state_floats(lanes[i].state, ssm_at_, 2 * s_.plane());
@@ -63,8 +69,10 @@ class S4d final : public Layer {
         kernels::diagonal_scan({s_.d, s_.states, a_, c_, skip_}, u, state, lane_rows(y, lanes.size(), i));
         continue;
       }
-      sample_at(static_cast<double>(lanes[i].dt), a, gain);
-      std::fill(nothing.begin(), nothing.end(), 0.0f);
+      const std::span<const float> planes =
+          rates_.at(lanes[i].dt, other, [this](double dt, std::span<float> into) { sample_at(dt, into); });
+      const auto pair = [&](std::size_t n) { return planes.subspan(2 * n * s_.plane(), 2 * s_.plane()); };
+      const std::span<const float> a = pair(0), gain = pair(1), nothing = pair(2);
       kernels::dplr_scan({s_.d, s_.states, a, gain, c_, nothing, nothing, skip_}, u, state, lane_rows(y, lanes.size(), i));
     }
     for (std::size_t r = 0; r < in.rows; ++r) kernels::gelu(y.row(r), y.row(r));
@@ -89,8 +97,10 @@ class S4d final : public Layer {
   }
 
   // The recurrence for steps of `dt` training periods on the same state: B at dt = 1 stands in c, so inputs enter by what theirs is of
-  // that.
-  void sample_at(double dt, std::span<float> a, std::span<float> gain) const noexcept {
+  // that. planes: a, gain, zeros, each (2, states, channels).
+  void sample_at(double dt, std::span<float> planes) const noexcept {
+    const std::span<float> a = planes.first(2 * s_.plane()), gain = planes.subspan(2 * s_.plane(), 2 * s_.plane());
+    std::fill(planes.begin() + static_cast<std::ptrdiff_t>(4 * s_.plane()), planes.end(), 0.0f);
     for (std::size_t e = 0; e < s_.d; ++e) {
       for (std::size_t n = 0; n < s_.states; ++n) {
         const autograd::DiscreteElement d = element(e, n, dt);
@@ -106,6 +116,7 @@ class S4d final : public Layer {
   kernels::PackedWeight out_;
   std::vector<float> out_bias_;
   std::vector<float> a_, c_;  // (2, states, d) at dt = 1
+  RateCache rates_;
   std::size_t ssm_at_;
 };
 

@@ -207,6 +207,7 @@ Result<SignalModel> SignalModel::load(const ModelConfig& config, ChannelCounts c
     auto backbone = (*architecture)->load(config.backbone, inner);
     if (!backbone) return fail(backbone.error());
     p->backbone = std::move(*backbone);
+    if (!sampling.as_trained()) p->backbone->prepare_rate(sampling.period());
     for (const auto& [name, axis] : p->backbone->packed()) p->packed.emplace(kBackbone + name, axis);
     if (!s.windowed) {
       for (std::size_t lane = 0; lane < s.lanes; ++lane) {

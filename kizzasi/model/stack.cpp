@@ -69,6 +69,15 @@ class Stack final : public Backbone {
     for (const Part& part : parts_) most = std::max(most, part.layer->scratch_floats(n));
     return n * (d_ + beside_) + most;
   }
+  void prepare_rate(float dt) override {
+    if (entry_) entry_->prepare_rate(dt);
+    for (Part& part : parts_) part.layer->prepare_rate(dt);
+  }
+  std::size_t rates_computed() const noexcept override {
+    std::size_t count = entry_ ? entry_->rates_computed() : 0;
+    for (const Part& part : parts_) count += part.layer->rates_computed();
+    return count;
+  }
   void reset(std::span<std::byte> state) const noexcept override { layout_.reset(state); }
 
   void step(std::span<const Lane> lanes, kernels::MatrixView in, kernels::MatrixSpan out,

@@ -7,6 +7,7 @@
 #include "kizzasi/kernels/complex_scan.h"
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/rate_cache.h"
 
 namespace kizzasi::complex_unit {
 namespace {
@@ -38,26 +39,32 @@ class Unit final : public Layer {
         skip_(std::move(maps.skip)),
         a_(2 * states_),
         b_(2 * states_),
+        rates_(4 * states_),
         h_at_(layout.add(name + ".h", FieldType::kF32, {2, states_}, true)) {
     if (has_value(activation_)) value_ = w.pack_transposed("out1.kernel"), value_bias_ = w.at("out1.bias").values;
     if (has_gate(activation_)) gate_ = w.pack_transposed("out2.kernel"), gate_bias_ = w.at("out2.bias").values;
     sampler_->sample(1.0, a_, b_);
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (2 * states_ + 3 * d_) + 4 * states_; }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (2 * states_ + 3 * d_) + rates_.floats(); }
+  void prepare_rate(float dt) override {
+    if (dt != 1.0f) rates_.prepare(dt, [this](double at, std::span<float> planes) { sample_at(at, planes); });
+  }
+  std::size_t rates_computed() const noexcept override { return rates_.misses(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan h = take.rows(in.rows, 2 * states_), y = take.rows(in.rows, d_), g = take.rows(in.rows, d_),
                      gate = take.rows(in.rows, d_);
-    const std::span<float> other_a = take.floats(2 * states_), other_b = take.floats(2 * states_);
+    const std::span<float> other = take.floats(rates_.floats());
     kernels::linear(in_, in, {}, h);
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const MatrixSpan rows = lane_rows(h, lanes.size(), i);
       std::span<const float> a = a_, b = b_;
       if (lanes[i].dt != 1.0f) {
-        sampler_->sample(static_cast<double>(lanes[i].dt), other_a, other_b);
-        a = other_a, b = other_b;
+        const std::span<const float> planes =
+            rates_.at(lanes[i].dt, other, [this](double dt, std::span<float> into) { sample_at(dt, into); });
+        a = planes.first(2 * states_), b = planes.last(2 * states_);
       }
       kernels::complex_scan(a, b, rows, state_floats(lanes[i].state, h_at_, 2 * states_), rows);
     }
@@ -71,6 +78,9 @@ class Unit final : public Layer {
   }
 
  private:
+  void sample_at(double dt, std::span<float> planes) const noexcept {
+    sampler_->sample(dt, planes.first(2 * states_), planes.last(2 * states_));
+  }
   void activate(MatrixSpan y, MatrixSpan g, MatrixSpan gate, MatrixSpan out) const noexcept {
     for (std::size_t r = 0; r < y.rows && activation_ != Activation::kNone; ++r) kernels::gelu_tanh(y.row(r), g.row(r));
     if (has_gate(activation_)) {
@@ -92,6 +102,7 @@ class Unit final : public Layer {
   kernels::PackedWeight in_, out_, value_, gate_;
   std::vector<float> skip_, value_bias_, gate_bias_;
   std::vector<float> a_, b_;  // (2, N) at dt = 1
+  RateCache rates_;
   std::size_t h_at_;
 };
 

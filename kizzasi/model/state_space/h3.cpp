@@ -18,6 +18,7 @@
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/rate_cache.h"
 #include "kizzasi/model/s4d.h"
 
 namespace kizzasi {
@@ -52,6 +53,7 @@ class H3 final : public Layer {
         out_bias_(w.at("output_linear.bias").values),
         a_(2 * s_.plane()),
         c_(2 * s_.plane()),
+        rates_(6 * s_.plane()),
         conv_at_(layout.add(name + ".conv", FieldType::kF32, {s_.taps, s_.d}, true)),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.pairs()}, true)) {
     for (const char* each : {"q_proj", "k_proj", "v_proj"}) {
@@ -75,12 +77,16 @@ class H3 final : public Layer {
     }
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (4 * s_.d + s_.pairs()) + 6 * s_.plane(); }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * (4 * s_.d + s_.pairs()) + rates_.floats(); }
+  void prepare_rate(float dt) override {
+    if (dt != 1.0f) rates_.prepare(dt, [this](double at, std::span<float> planes) { sample_at(at, planes); });
+  }
+  std::size_t rates_computed() const noexcept override { return rates_.misses(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan projected = take.rows(in.rows, 3 * s_.d), read = take.rows(in.rows, s_.d), m = take.rows(in.rows, s_.pairs());
-    const std::span<float> a = take.floats(2 * s_.plane()), gain = take.floats(2 * s_.plane()), nothing = take.floats(2 * s_.plane());
+    const std::span<float> other = take.floats(rates_.floats());
     const MatrixSpan q = projected.columns(0, s_.d), k = projected.columns(s_.d, s_.d), v = projected.columns(2 * s_.d, s_.d);
     kernels::linear(in_, in, in_bias_, projected);
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -95,8 +101,10 @@ class H3 final : public Layer {
         kernels::diagonal_scan({s_.pairs(), s_.states, a_, c_, skip_}, rows, state, rows);
         continue;
       }
-      sample_at(static_cast<double>(lanes[i].dt), a, gain);
-      std::fill(nothing.begin(), nothing.end(), 0.0f);
+      const std::span<const float> planes =
+          rates_.at(lanes[i].dt, other, [this](double dt, std::span<float> into) { sample_at(dt, into); });
+      const auto pair = [&](std::size_t n) { return planes.subspan(2 * n * s_.plane(), 2 * s_.plane()); };
+      const std::span<const float> a = pair(0), gain = pair(1), nothing = pair(2);
       kernels::dplr_scan({s_.pairs(), s_.states, a, gain, c_, nothing, nothing, skip_}, rows, state, rows);
     }
     for (std::size_t r = 0; r < in.rows; ++r) contract(q.row(r), m.row(r), read.row(r));
@@ -147,8 +155,10 @@ class H3 final : public Layer {
   }
 
   // The recurrence for steps of `dt` training periods on the same state: b at dt = 1 stands in c, so products enter by what theirs is of
-  // that.
-  void sample_at(double dt, std::span<float> a, std::span<float> gain) const noexcept {
+  // that. planes: a, gain, zeros, each (2, states, pairs).
+  void sample_at(double dt, std::span<float> planes) const noexcept {
+    const std::span<float> a = planes.first(2 * s_.plane()), gain = planes.subspan(2 * s_.plane(), 2 * s_.plane());
+    std::fill(planes.begin() + static_cast<std::ptrdiff_t>(4 * s_.plane()), planes.end(), 0.0f);
     for (std::size_t h = 0; h < s_.heads(); ++h) {
       for (std::size_t n = 0; n < s_.states; ++n) {
         const autograd::DiscreteElement x = element(h, n, dt);
@@ -169,6 +179,7 @@ class H3 final : public Layer {
   kernels::PackedWeight out_;
   std::vector<float> out_bias_;
   std::vector<float> a_, c_;  // (2, states, pairs) at dt = 1
+  RateCache rates_;
   std::size_t conv_at_, ssm_at_;
 };
 

@@ -35,6 +35,7 @@ std::unique_ptr<Backbone> made(const char* architecture, const char* rule) {
   config.architecture = architecture;
   config.d_model = 20;
   config.n_layers = 1;
+  config.head_dim = 10;
   config.discretization = rule;
   const auto found = find_architecture(architecture);
   auto backbone = (*found)->load(config, (*found)->initial_weights(config, Rng(3)));
@@ -120,6 +121,42 @@ TEST_P(BilinearRates, HalfTheStepIsAQuarterOfTheError) {
 
 INSTANTIATE_TEST_SUITE_P(Each, BilinearRates, testing::Values(Held{"s4", "layer0.ssm"}, Held{"s4d", "layer0.ssm"}, Held{"s5", "layer0.h"}),
                          [](const auto& each) { return std::string(each.param.architecture); });
+
+// A prepared step size is discretised for once; one that comes unannounced each time; the bits are the same. Of every backbone whose
+// recurrence runs in time, steps and runs.
+TEST(RateCache, APreparedRateIsComputedOnceToTheSameBits) {
+  std::size_t keeping = 0;
+  for (const Architecture& architecture : architectures()) {
+    if (!architecture.in_time) continue;
+    const std::string name(architecture.name);
+    const auto prepared = made(name.c_str(), "zoh"), plain = made(name.c_str(), "zoh");
+    for (const float dt : {0.5f, 1.0f, 3.0f}) prepared->prepare_rate(dt);
+    Stream fast(*prepared), slow(*plain);
+    Rng rng(8);
+    std::size_t frames = 0;
+    for (int t = 0; t < 40; ++t) {
+      const float dt = t % 4 == 0 ? 3.0f : t % 4 == 1 ? 1.0f : 0.5f;
+      frames += dt != 1.0f ? 1 : 0;
+      const std::vector<float> in = normal_row(rng, 20);
+      fast.step(in, dt);
+      slow.step(in, dt);
+      ASSERT_EQ(fast.out, slow.out) << name << " frame " << t;
+      ASSERT_EQ(fast.state, slow.state) << name << " frame " << t;
+    }
+    EXPECT_EQ(prepared->rates_computed(), 0u) << name;
+    const bool keeps = plain->rates_computed() > 0;  // Mamba's steps depend on the frame: there is nothing to keep
+    keeping += keeps ? 1 : 0;
+    if (keeps) {
+      EXPECT_EQ(plain->rates_computed(), frames) << name;
+    }
+    const std::vector<float> in = normal_row(rng, 20);
+    fast.step(in, 0.25f);  // never announced
+    slow.step(in, 0.25f);
+    EXPECT_EQ(fast.out, slow.out) << name;
+    EXPECT_EQ(prepared->rates_computed(), keeps ? 1u : 0u) << name;
+  }
+  EXPECT_GE(keeping, 6u);  // s4d, s4, dss, s5, lru, h3
+}
 
 }  // namespace
 }  // namespace kizzasi

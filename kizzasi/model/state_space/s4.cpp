@@ -11,6 +11,7 @@
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
+#include "kizzasi/model/rate_cache.h"
 #include "kizzasi/model/state_space/dplr.h"
 #include "kizzasi/model/state_space/hippo.h"
 
@@ -47,6 +48,7 @@ class S4 final : public Layer {
         out_(w.pack("output_linear.0.weight")),
         out_bias_(w.at("output_linear.0.bias").values),
         planes_(kPlanes * s_.plane()),
+        rates_(kPlanes * s_.plane()),
         ssm_at_(layout.add(name + ".ssm", FieldType::kF32, {2, s_.states, s_.d}, true)) {
     const std::vector<float>&real = w.at("kernel.A_real").values, &imaginary = w.at("kernel.A_imag").values;
     for (std::size_t i = 0; i < real.size(); ++i) {
@@ -57,18 +59,25 @@ class S4 final : public Layer {
   }
 
   std::size_t scratch_floats(std::size_t rows) const noexcept override {
-    return rows * 3 * s_.d + kPlanes * s_.plane() + s_.states * (sizeof(DplrElement) / sizeof(float)) + kAlignment;
+    return rows * 3 * s_.d + rates_.floats() + s_.states * (sizeof(DplrElement) / sizeof(float)) + kAlignment;
   }
+  void prepare_rate(float dt) override {
+    if (dt == 1.0f) return;
+    std::vector<DplrElement> column(s_.states);
+    rates_.prepare(dt, [&](double at, std::span<float> planes) { sample_at(at, planes, column); });
+  }
+  std::size_t rates_computed() const noexcept override { return rates_.misses(); }
 
   void advance(std::span<const Lane> lanes, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
     Scratch take(scratch);
     const MatrixSpan y = take.rows(in.rows, s_.d), mapped = take.rows(in.rows, 2 * s_.d);
-    const std::span<float> other = take.floats(kPlanes * s_.plane());
+    const std::span<float> other = take.floats(rates_.floats());
     const std::span<DplrElement> column = elements_in(take.rest());
+    const auto sample = [&](double dt, std::span<float> planes) { sample_at(dt, planes, column); };
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      if (lanes[i].dt != 1.0f) sample_at(static_cast<double>(lanes[i].dt), other, column);
-      kernels::dplr_scan(scan_of(lanes[i].dt == 1.0f ? std::span<const float>(planes_) : other), lane_rows(in, lanes.size(), i),
-                         state_floats(lanes[i].state, ssm_at_, 2 * s_.plane()), lane_rows(y, lanes.size(), i));
+      const std::span<const float> planes = lanes[i].dt == 1.0f ? std::span<const float>(planes_) : rates_.at(lanes[i].dt, other, sample);
+      kernels::dplr_scan(scan_of(planes), lane_rows(in, lanes.size(), i), state_floats(lanes[i].state, ssm_at_, 2 * s_.plane()),
+                         lane_rows(y, lanes.size(), i));
     }
     for (std::size_t r = 0; r < in.rows; ++r) kernels::gelu(y.row(r), y.row(r));
     kernels::linear(out_, y, out_bias_, mapped);
@@ -123,6 +132,7 @@ class S4 final : public Layer {
   kernels::PackedWeight out_;
   std::vector<float> out_bias_;
   std::vector<float> planes_;  // (5, 2, states, d) at dt = 1
+  RateCache rates_;
   std::size_t ssm_at_;
 };
 
