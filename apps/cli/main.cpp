@@ -29,8 +29,9 @@ std::string help_page() {
       "       kizzasi FILE                 the same as 'kizzasi check FILE'\n\nVerbs:\n";
   for (const Verb& verb : verbs()) out += fmt::format("  {:<12} {}\n", verb.name, verb.summary);
   out +=
-      "\n'kizzasi VERB --help' explains a verb, with examples. Every verb takes --json (one object on standard output; stream: one a "
-      "line),\n"
+      "\n'kizzasi VERB --help' explains a verb, with examples. Every verb takes --json (one object on standard output; stream, guard and "
+      "monitor: "
+      "one a line),\n"
       "--quiet, --seed N and --threads N.\n"
       "Exit codes: 0 done, 1 the data or the model says no, 2 wrong usage, 130 interrupted.\n";
   return out;

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "apps/cli/constraint_source.h"
+#include "apps/cli/frame_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/report.h"
 #include "apps/cli/verbs.h"
@@ -27,7 +28,6 @@ using logic::Robustness;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostPositions = 100'000'000;  // samples of one series, those that are missing included
 constexpr std::size_t kMostShown = 20'000;           // samples that a page shows
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
 struct Ask {
   std::string formula, file, step, report;
@@ -37,9 +37,9 @@ struct Ask {
 
 // One line of the answer.
 struct Row {
-  std::string id;  // empty: one series
-  std::size_t t = 0;
-  std::string time;  // empty: rows are counted
+  std::string id;                // empty: one series
+  std::size_t t = 0, known = 0;  // known: samples that had come, live
+  std::string time;              // empty: rows are counted
   logic::Verdict verdict = 0, truth = 0;
   Robustness robustness;
   std::string ltl, ltlf, rv;  // --prefix
@@ -54,6 +54,7 @@ Json row_json(const Row& row) {
   Json json = Json::object();
   if (!row.id.empty()) json["unique_id"] = row.id;
   json["t"] = row.t;
+  if (row.known > 0) json["known"] = row.known;
   if (!row.time.empty()) json["time"] = row.time;
   json["verdict"] = std::string(1, logic::letter(row.verdict));
   json["robustness"] = row.robustness.low == row.robustness.high ? number_json(row.robustness.low) : Json();
@@ -72,6 +73,7 @@ std::string row_csv(const Row& row) {
   const bool known = row.robustness.low == row.robustness.high;
   std::string out = row.id.empty() ? "" : row.id + ",";
   out += fmt::format("{},", row.t);
+  if (row.known > 0) out += fmt::format("{},", row.known);
   if (!row.time.empty()) out += row.time + ",";
   out += fmt::format("{},{},{},{}", logic::letter(row.verdict), known ? fmt::format("{}", row.robustness.low) : "", row.robustness.low,
                      row.robustness.high);
@@ -79,8 +81,9 @@ std::string row_csv(const Row& row) {
   return out + "\n";
 }
 
-std::string head_csv(bool ids, bool times, bool prefix) {
-  return fmt::format("{}t,{}verdict,robustness,low,high{}\n", ids ? "unique_id," : "", times ? "time," : "", prefix ? ",ltlf,rvltl" : "");
+std::string head_csv(bool ids, bool live, bool times, bool prefix) {
+  return fmt::format("{}t,{}{}verdict,robustness,low,high{}\n", ids ? "unique_id," : "", live ? "known," : "", times ? "time," : "",
+                     prefix ? ",ltlf,rvltl" : "");
 }
 
 // One series of the table on the grid of its step: where no row stands, nothing is known.
@@ -240,7 +243,7 @@ Result<int> whole_file(Ask& ask, const Context& context, const logic::Formula& f
     prefix = *std::move(made);
   }
   const bool ids = !table->ids.empty(), times = !table->time_ns.empty();
-  if (!context.json) print(head_csv(ids, times, ask.prefix));
+  std::string text = context.json ? "" : head_csv(ids, false, times, ask.prefix);  // printed once all is written
   std::size_t holds = 0, broken = 0, all = 0, missing = 0, late = 0, uneven = 0;
   for (std::size_t series = 0; series < std::max<std::size_t>(table->ids.size(), 1); ++series) {
     const auto grid = gridded(*table, series, times ? schema.step_ns : 0);
@@ -249,7 +252,6 @@ Result<int> whole_file(Ask& ask, const Context& context, const logic::Formula& f
     std::optional<Prefixes> prefixes;
     if (prefix) prefixes.emplace(*graph, *prefix);
     std::vector<Row> rows;
-    std::string text;
     std::size_t next = 0;
     for (std::size_t position = 0; position < judged.truth.size(); ++position) {
       const bool stands = next < grid->positions.size() && grid->positions[next] == position;
@@ -269,7 +271,6 @@ Result<int> whole_file(Ask& ask, const Context& context, const logic::Formula& f
       text += context.json ? row_json(row).dump() + "\n" : row_csv(row);
       if (!ask.report.empty()) rows.push_back(std::move(row));
     }
-    if (!print(text)) return 0;
     missing += grid->missing;
     late += grid->late;
     uneven += grid->uneven;
@@ -277,6 +278,7 @@ Result<int> whole_file(Ask& ask, const Context& context, const logic::Formula& f
       if (auto written = write_report(ask.report, report_of(ask, *graph, *grid, rows, *table)); !written) return fail(written.error());
     }
   }
+  if (!print(text)) return 0;
   remark(context, fmt::format("It holds at {} of {} samples, is broken at {}, open at {}.", holds, all, broken, all - holds - broken));
   if (missing > 0) remark(context, fmt::format("{} samples are missing between the rows; they count as unknown.", missing));
   if (late > 0) remark(context, fmt::format("{} rows are not newer than the one before and were set aside.", late));
@@ -287,21 +289,18 @@ Result<int> whole_file(Ask& ask, const Context& context, const logic::Formula& f
   return 0;
 }
 
-bool read_line(std::string& line) {
-  line.clear();
-  for (int c = 0; (c = std::getc(stdin)) != EOF;) {
-    if (c == '\n') return true;
-    if (line.size() < kLongestLine) line += static_cast<char>(c);
-  }
-  return !line.empty();
-}
-
 // Frames from a pipe: each answered as soon as it says something, in memory set by the formula.
-Result<int> live(const Ask& ask, const Context& context, const logic::Formula& formula, std::int64_t step_ns) {
+Result<int> live(const Ask& ask, const Context& context, std::int64_t step_ns) {
+  auto lines = FrameLines::open("-");
+  if (!lines) return fail(lines.error());
+  std::string line;
+  bool too_long = false;
+  if (!lines->next(line, too_long)) return fail({Fault::kBadInput, "there is no line", "standard input", "frames in CSV or JSON", ""});
+  const auto names = io::channels_of_first_line(line);
+  if (!names) return fail(names.error());
   Schema schema;
-  name_channels(formula, schema);
+  for (const std::string& name : *names) schema.channels.push_back({name, "", Role::kTarget});
   schema.step_ns = step_ns;
-  if (schema.channels.empty()) return fail({Fault::kBadUse, "the formula names no channel", "FORMULA", "a condition on a signal", ""});
   const std::vector<ConstraintText> texts{constraint_from_option(ask.formula, "FORMULA")};
   auto monitor = Monitor::create(schema, texts, MonitorKind::kRobustness);
   if (!monitor) return fail(monitor.error());
@@ -311,24 +310,24 @@ Result<int> live(const Ask& ask, const Context& context, const logic::Formula& f
   MonitorVerdict verdict;
   io::FrameReader reader(schema);
   io::StreamFrame frame;
-  std::string line;
   std::int64_t last_ns = 0;
   std::size_t frames = 0, bad = 0;
-  if (!context.json) print(head_csv(false, false, false));
-  while (read_line(line)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    const auto kind = reader.read(line, frame);
+  const auto complain = [&](const std::string& text) {
+    ++bad;
+    std::fflush(stdout);
+    std::fprintf(stderr, "kizzasi monitor: %s\n", text.c_str());
+  };
+  if (!context.json) print(head_csv(false, true, false, false));
+  do {
+    const auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
     if (!kind) {
-      if (reader.header_refused()) return fail(kind.error());
-      ++bad;
-      std::fprintf(stderr, "kizzasi monitor: %s\n", kind.error().text().c_str());
+      complain(kind.error().text());
       continue;
     }
     if (*kind != io::LineKind::kFrame) continue;
     const std::int64_t time = frame.time_ns.value_or(frames == 0 ? 0 : last_ns + step_ns);
     if ((*monitor)->step(state, time, frame.values, std::span(&verdict, 1), scratch) == MonitorStatus::kOutOfOrder) {
-      ++bad;
-      std::fprintf(stderr, "kizzasi monitor: line %zu: the frame is not newer than the last one\n", reader.lines());
+      complain(fmt::format("line {}: the frame is not newer than the last one", reader.lines()));
       continue;
     }
     last_ns = time;
@@ -336,11 +335,12 @@ Result<int> live(const Ask& ask, const Context& context, const logic::Formula& f
     if (verdict.position < 0) continue;
     Row row;
     row.t = static_cast<std::size_t>(verdict.position);
+    row.known = frames;
     row.robustness = {verdict.low, verdict.high};
     row.truth = verdict.truth;
     row.verdict = verdict.truth;
     if (!print(context.json ? row_json(row).dump() + "\n" : row_csv(row)) || !flush()) return 0;
-  }
+  } while (lines->next(line, too_long));
   remark(context, fmt::format("{} frames, {} bad or late lines.", frames, bad));
   return 0;
 }
@@ -378,7 +378,7 @@ Result<int> monitor(Options& options, const Context& context) {
   if (ask.prefix || !ask.report.empty()) {
     return fail({Fault::kBadUse, "--prefix and --report need the whole recording", "FILE -", "a file", ""});
   }
-  return live(ask, context, *formula, step_ns);
+  return live(ask, context, step_ns);
 }
 
 }  // namespace kizzasi::cli

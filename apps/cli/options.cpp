@@ -448,8 +448,8 @@ void Options::common(Context& context) {
       return {};
     };
   };
-  parser.flag(parser.common, "--json", "One JSON object on standard output, and nothing else there (stream: one object a line).",
-              set(context.json));
+  parser.flag(parser.common, "--json",
+              "One JSON object on standard output, and nothing else there (stream, guard, monitor: one object a line).", set(context.json));
   parser.flag(parser.common, "--quiet", "No progress, no remarks.", set(context.quiet));
   parser.value(parser.common, "--seed", "N", fmt::format("Where every random draw begins. [{}]", context.seed),
                [&context](const std::string& text) -> Result<void> {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cli/frame_lines.h"
 #include "apps/cli/model_use.h"
 #include "apps/cli/plan.h"
 #include "apps/cli/prediction_lines.h"
@@ -22,29 +23,12 @@
 namespace kizzasi::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 24;
-
 struct Ask {
   std::string model, horizon, format = "auto", decimal = "point", zone, future;
   bool strict = false, csv_out = false, hold = false;
   std::int64_t max_gap = 64;
   ModelUse use;
 };
-
-// One line of standard input without its newline; false at the end. A line that is too long is cut there, and said so.
-bool read_line(std::string& line, bool& too_long) {
-  line.clear();
-  too_long = false;
-  for (int c = 0; (c = std::getc(stdin)) != EOF;) {
-    if (c == '\n') return true;
-    if (line.size() < kLongestLine) {
-      line += static_cast<char>(c);
-    } else {
-      too_long = true;
-    }
-  }
-  return !line.empty();
-}
 
 Result<io::FrameOptions> frame_options(const Ask& ask) {
   io::FrameOptions options;
@@ -176,8 +160,9 @@ Result<int> stream(Options& options, const Context& context) {
     std::fflush(stdout);
     std::fprintf(stderr, "kizzasi stream: %s\n", error.text().c_str());
   };
-  while (read_line(line, too_long)) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+  auto source = FrameLines::open("-");
+  if (!source) return fail(source.error());
+  while (source->next(line, too_long)) {
     auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
     if (!kind) {
       if (ask.strict || reader.header_refused()) return fail(kind.error());

@@ -33,9 +33,13 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi constraints limits.toml --data plant.csv\n"
      "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
      constraints},
+    {"guard", "A pipe: proposed frames in, the nearest frames that obey out; for any model or controller.",
+     "kizzasi guard limits.toml < frames.jsonl\n"
+     "kizzasi guard --limit \"0 <= level <= 5\" --limit \"abs(rate(level)) <= 0.5\" sensor.csv",
+     guard},
     {"monitor", "Judges a formula of temporal logic at each sample: holds, broken or open, and by how much.",
      "kizzasi monitor \"always (temp > 80 -> eventually[0, 10min] temp < 60)\" oven.csv --report oven.html\n"
-     "tail -f plant.csv | kizzasi monitor \"historically[0, 5s] pressure <= 12\" - --step 1s --json",
+     "tail -f plant.csv | kizzasi monitor \"once[0, 5s] level <= 2\" - --step 1s --json",
      monitor},
     {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
      "kizzasi inspect traffic.kizzasi\nkizzasi inspect checkpoint.safetensors --json", inspect},

@@ -13,6 +13,7 @@ Result<int> forecast(Options& options, const Context& context);
 Result<int> stream(Options& options, const Context& context);
 Result<int> detect(Options& options, const Context& context);
 Result<int> constraints(Options& options, const Context& context);
+Result<int> guard(Options& options, const Context& context);
 Result<int> monitor(Options& options, const Context& context);
 Result<int> inspect(Options& options, const Context& context);
 Result<int> convert(Options& options, const Context& context);

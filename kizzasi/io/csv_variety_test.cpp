@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <cstdio>
+#include <cstring>
 
 #include "kizzasi/base/rng.h"
 #include "kizzasi/io/csv.h"
@@ -226,7 +226,8 @@ TEST(CsvVariety, CellsThatAreNotFiniteAreSetAsideAndNamed) {
 }
 
 TEST(CsvVariety, RowsThatHoldNothingDoNotHideTheHeader) {
-  for (const char* text : {"x\nnan\n2\n3\n", "x\nnan\ninf\n-inf\n0\n", "x,y\nnan,nan\n1,2\n3,4\n", "x,y\nNA,1\n1,2\n3,4\n", "x\ninf\n1\n2\n"}) {
+  for (const char* text :
+       {"x\nnan\n2\n3\n", "x\nnan\ninf\n-inf\n0\n", "x,y\nnan,nan\n1,2\n3,4\n", "x,y\nNA,1\n1,2\n3,4\n", "x\ninf\n1\n2\n"}) {
     SCOPED_TRACE(text);
     CsvOptions options;
     options.keep_infinite = true;

@@ -24,6 +24,50 @@ std::int64_t unit_of(double size) { return size < 1e11 ? 1'000'000'000 : size < 
 
 }  // namespace
 
+Result<std::vector<std::string>> channels_of_first_line(std::string_view line) {
+  if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  const std::string_view body = trimmed(line);
+  const auto bad = [&] {
+    return fail({Fault::kBadInput, fmt::format("'{}' names no channel", shown(body)), "line 1",
+                 "a CSV header, or JSON objects such as {\"level\": 2.5}", "The first line says which value belongs to which channel."});
+  };
+  std::vector<std::string> names;
+  if (body.starts_with('{')) {
+    auto json = Json::parse(body, "line 1");
+    if (!json) return fail(json.error());
+    for (const auto& [key, value] : json->members()) {
+      if (value.is_array()) return bad();
+      if (!is_time_name(key)) names.push_back(key);
+    }
+    if (names.empty()) return bad();
+    return names;
+  }
+  for (const char delimiter : {',', ';', '\t', '|', ' '}) {
+    std::vector<std::string_view> fields;
+    std::vector<std::string> unquoted;
+    split_fields(body, delimiter, fields, unquoted);
+    if (fields.size() < 2 && delimiter != ' ') continue;
+    bool timed = false;
+    for (const std::string_view cell : fields) {
+      if (cell.empty() || is_missing_word(cell) || number_styles(cell) != 0 || scan_stamp(cell).has_value()) return bad();
+      if (!timed && is_time_name(cell)) {
+        timed = true;
+      } else {
+        names.emplace_back(cell);
+      }
+    }
+    break;
+  }
+  if (names.empty()) return bad();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return fail({Fault::kBadInput, fmt::format("the header names channel '{}' twice", names[i]), "line 1", "each channel once", ""});
+    }
+  }
+  return names;
+}
+
 FrameReader::FrameReader(const Schema& schema, FrameOptions options)
     : names_(schema.names()), options_(std::move(options)), format_(options_.format) {
   if (options_.zone) clock_.emplace(*options_.zone);

@@ -33,6 +33,10 @@ struct StreamFrame {
 
 enum class LineKind { kFrame, kHeader, kBlank };
 
+// The channels that the first line of a stream names, for what has no model to tell them: the keys of a JSON object, the cells of a CSV
+// header; times are left out. Errors: a line that names nothing (numbers alone, a JSON list).
+Result<std::vector<std::string>> channels_of_first_line(std::string_view line);
+
 // CSV: one cell a channel in the order of the schema, before them a time or not; or any order below a first line that names the columns
 // (others than channels and the time are ignored). The delimiter is found at the first line.
 // JSON lines: {"time": ..., "temp": 1.5, "hum": null}, {"time": ..., "values": [..]} or [..]. A channel that is left out is missing; a key

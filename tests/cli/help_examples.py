@@ -41,6 +41,7 @@ def prepare(folder, program, small_model):
     (folder / "logger.csv").write_text("time,temp\n" + "".join(f"2024-02-01 {i // 60:02d}:{i % 60:02d}:00,{-999 if i % 50 == 3 else i % 7}\n" for i in range(200)))
     for name in ("road.csv", "traffic.csv"):
         waves(folder / name, ["vehicles"], 1200, 3600)
+    waves(folder / "oven.csv", ["temp"], 300, 60)
     waves(folder / "arm.csv", [f"q{i}" for i in range(1, 4)], 1500, 0.005)
     for name in ("plant.csv", "pump.csv", "today.csv", "last_month.csv", "sensor.csv"):
         waves(folder / name, small, 1500, 900)

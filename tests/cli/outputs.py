@@ -45,6 +45,7 @@ WRITERS = {
     "forecast --report": ["forecast", "m.kz", "d.csv", "--report", "OUT", "--quiet"],
     "detect --output": ["detect", "m.kz", "d.csv", "--calibrate", "20,90", "-o", "OUT", "--quiet"],
     "detect --report": ["detect", "m.kz", "d.csv", "--calibrate", "20,90", "--report", "OUT", "-o", "elsewhere.csv", "--quiet"],
+    "monitor --report": ["monitor", "once[0, 3] x > 2", "wave.csv", "--report", "OUT", "--quiet"],
     "demo --markdown": ["demo", "--data", "bundle", "--act", "road", "--effort", "0.001", "--out", "elsewhere", "--markdown", "OUT", "--json", "--quiet"],
 }
 DEMO = ["demo", "--data", "bundle", "--act", "road", "--effort", "0.001", "--json", "--quiet", "--out", "OUT"]
@@ -57,6 +58,8 @@ READERS = {
     "stream": ["stream", "m.kz"],
     "detect": ["detect", "m.kz", "d.csv", "--calibrate", "20,90"],
     "constraints": ["constraints", "--limit", "x >= 0", "--data", "wave.csv"],
+    "monitor": ["monitor", "once[0, 3] x > 2", "wave.csv"],
+    "guard": ["guard", "--limit", "x <= 2", "wave.csv"],
     "inspect": ["inspect", "m.kz"],
     "verify": ["verify", "CASE.safetensors", "--against", "CASE.io.safetensors"],
     "bench": ["bench", "--seconds", "0.01", "--preset", "sensor"],
@@ -274,7 +277,7 @@ def test_standard_output(folder):
                 problems.append(f"{verb} {more} on a full disk: code {done.returncode}, {done.stderr!r}")
             done = start(subprocess.PIPE)
             if more:
-                lines = done.stdout.splitlines() if verb == "stream" else [done.stdout]
+                lines = done.stdout.splitlines() if verb in ("stream", "guard", "monitor") else [done.stdout]
                 try:
                     answers = [json.loads(line) for line in lines]
                     if not all(isinstance(answer, dict) for answer in answers) or done.stderr:

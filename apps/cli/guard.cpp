@@ -1,0 +1,179 @@
+// kizzasi guard: frames in, the nearest frames that obey out. For any model or controller; none of ours is needed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "apps/cli/constraint_source.h"
+#include "apps/cli/frame_lines.h"
+#include "apps/cli/print.h"
+#include "apps/cli/verbs.h"
+#include "kizzasi/io/frame_reader.h"
+#include "kizzasi/logic/guard.h"
+#include "kizzasi/signal/duration.h"
+
+namespace kizzasi::cli {
+namespace {
+
+struct Ask {
+  std::string constraints, frames = "-", step = "1s";
+  std::vector<std::string> limits;
+  std::int64_t decimals = -1;
+  bool strict = false;
+};
+
+// How frames leave: in the form in which they came.
+class Answers {
+ public:
+  Answers(const Schema& schema, const Guard& guard, bool json, std::int64_t decimals)
+      : schema_(schema), guard_(guard), json_(json), decimals_(decimals) {}
+
+  std::string head(bool timed) const {
+    if (json_) return "";
+    std::string out = timed ? "time" : "";
+    for (const Channel& channel : schema_.channels) out.append(out.empty() ? "" : ",").append(channel.name);
+    return out + ",status\n";
+  }
+
+  std::string line(const io::StreamFrame& frame, std::span<const double> value, const GuardReport& report) const {
+    const bool refused = report.status == GuardStatus::kRejected;
+    const std::string time = frame.time_ns ? time_text(*frame.time_ns, "UTC") : "";
+    if (json_) return json(time, refused, value, report).dump() + "\n";
+    std::string out = time;
+    for (std::size_t c = 0; c < value.size(); ++c) {
+      if (c > 0 || !time.empty()) out.push_back(',');
+      if (!refused && !std::isnan(value[c])) out.append(number(value[c]));
+    }
+    return out + "," + to_string(report.status) + "\n";
+  }
+
+ private:
+  std::string number(double x) const {
+    if (x == 0) x = 0;  // no -0
+    return decimals_ < 0 ? fmt::format("{}", x) : fmt::format("{:.{}f}", x, static_cast<int>(decimals_));
+  }
+
+  Json json(const std::string& time, bool refused, std::span<const double> value, const GuardReport& report) const {
+    Json out = Json::object();
+    if (!time.empty()) out["time"] = time;
+    for (std::size_t c = 0; c < schema_.size(); ++c) {
+      out[schema_.channels[c].name] = refused || std::isnan(value[c]) ? Json() : Json(value[c] == 0 ? 0.0 : value[c]);
+    }
+    out["status"] = to_string(report.status);
+    out["distance"] = report.distance;
+    const auto names = [&](const std::vector<std::uint8_t>& flags) {
+      Json list = Json::array();
+      for (std::size_t i = 0; i < flags.size(); ++i) {
+        if (flags[i] != 0) list.push_back(std::string(guard_.name(i)));
+      }
+      return list;
+    };
+    if (report.status != GuardStatus::kClean) out["active"] = names(report.active);
+    if (const Json broken = names(report.broken); !broken.items().empty()) out["broken"] = broken;
+    return out;
+  }
+
+  const Schema& schema_;
+  const Guard& guard_;
+  bool json_;
+  std::int64_t decimals_;
+};
+
+}  // namespace
+
+Result<int> guard(Options& options, const Context& context) {
+  Ask ask;
+  options.positional("CONSTRAINTS", ask.constraints,
+                     "The constraint file: *.toml, *.yaml, *.yml or *.json; may be left out beside --limit.", false);
+  options.positional("FRAMES", ask.frames, "Proposed frames line by line, CSV with a header or JSON objects; - for standard input.", false);
+  options.option("--limit \"CONSTRAINT\"", ask.limits, "One more constraint, such as \"0 <= level <= 5\"; may be repeated.");
+  options.option("--step DURATION", ask.step, "Between two frames that name no time; rates count by it.");
+  options.option("--decimals N", ask.decimals, "Numbers leave as text with N decimals, and obey as such; default: all their digits.");
+  options.flag("--strict", ask.strict,
+               "Stops at the first bad line, and at the first frame that no value can obey or that is refused, with code 1.");
+  if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
+  if (options.help_shown()) return 0;
+  // One file alone is constraints by its ending, frames else: --limit may hold all constraints.
+  const auto ends = [&](std::string_view ending) { return ask.constraints.ends_with(ending); };
+  if (ask.frames == "-" && !ask.constraints.empty() && !ends(".toml") && !ends(".yaml") && !ends(".yml") && !ends(".json")) {
+    std::swap(ask.frames, ask.constraints);
+    ask.constraints.clear();
+  }
+  constexpr std::int64_t kMostDecimals = 22;
+  if (ask.decimals < -1 || ask.decimals > kMostDecimals) {
+    return fail({Fault::kBadUse, fmt::format("{} decimals", ask.decimals), "--decimals", fmt::format("0 to {}", kMostDecimals), ""});
+  }
+  const auto step = parse_duration(ask.step, "--step");
+  if (!step) return fail(step.error());
+  if (*step == 0) return fail({Fault::kBadUse, "the step is 0", "--step", "a duration above 0, such as 50ms", ""});
+  const auto texts = read_constraint_source(ask.constraints, ask.limits);
+  if (!texts) return fail(texts.error());
+  if (texts->empty()) return fail({Fault::kBadUse, "there is no constraint", "guard", "a file of constraints, or --limit", ""});
+
+  auto lines = FrameLines::open(ask.frames);
+  if (!lines) return fail(lines.error());
+  std::string line;
+  bool too_long = false;
+  if (!lines->next(line, too_long)) return fail({Fault::kBadInput, "there is no line", ask.frames, "frames in CSV or JSON", ""});
+  const auto names = io::channels_of_first_line(line);
+  if (!names) return fail(names.error());
+  Schema schema;
+  for (const std::string& name : *names) schema.channels.push_back({name, "", Role::kTarget});
+  schema.step_ns = *step;
+  const auto compiled = compile_guard(schema, *texts, {static_cast<int>(ask.decimals)});
+  if (!compiled) return fail(compiled.error());
+  const Guard& guard = **compiled;
+  std::vector<std::byte> state(guard.state_bytes());
+  std::vector<double> scratch(guard.scratch_doubles()), value(schema.size());
+  GuardReport report;
+  guard.prepare(report);
+  guard.reset(state);
+
+  io::FrameReader reader(schema);
+  io::StreamFrame frame;
+  const bool json = context.json || line.find('{') != line.npos;
+  const Answers answers(schema, guard, json, ask.decimals);
+  std::size_t frames = 0, bad = 0, counts[6] = {};
+  std::int64_t last_ns = 0;
+  bool headed = false;
+  do {
+    const auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
+    if (!kind) {
+      if (ask.strict) return fail(kind.error());
+      ++bad;
+      std::fflush(stdout);
+      std::fprintf(stderr, "kizzasi guard: %s\n", kind.error().text().c_str());
+      continue;
+    }
+    if (*kind != io::LineKind::kFrame) continue;
+    if (!headed && !print(answers.head(frame.time_ns.has_value()))) return 0;
+    headed = true;
+    const std::int64_t time = frame.time_ns.value_or(frames == 0 ? 0 : last_ns + *step);
+    value = frame.values;
+    const GuardStatus status = guard.propose(state, time, value, report, scratch);
+    if (status != GuardStatus::kRejected) {
+      // What leaves here is what the plant is told: the next frame is measured against it.
+      guard.accept(state, time, {}, value);
+    }
+    last_ns = time;
+    ++frames;
+    ++counts[static_cast<std::size_t>(status)];
+    if (!print(answers.line(frame, value, report)) || !flush()) return 0;
+    if (ask.strict && (status == GuardStatus::kRejected || status == GuardStatus::kInfeasible)) {
+      std::string broken;
+      for (std::size_t i = 0; i < report.broken.size(); ++i) {
+        if (report.broken[i] != 0) broken.append(broken.empty() ? "" : ", ").append("'").append(guard.name(i)).append("'");
+      }
+      return fail({Fault::kBadInput, fmt::format("the frame cannot obey {}", broken), fmt::format("line {}", reader.lines()), "", ""});
+    }
+  } while (lines->next(line, too_long));
+  std::string told = fmt::format("{} frames", frames);
+  for (std::size_t i = 0; i < std::size(counts); ++i) {
+    if (counts[i] > 0) told += fmt::format(", {} {}", counts[i], to_string(static_cast<GuardStatus>(i)));
+  }
+  remark(context, fmt::format("{}, {} bad lines.", told, bad));
+  return 0;
+}
+
+}  // namespace kizzasi::cli
