@@ -14,8 +14,23 @@ Error bad(std::string what, std::string expected) {
   return {Fault::kBadInput, std::move(what), "predictive problem", std::move(expected), ""};
 }
 
-// What does not fit, if anything.
-Result<void> check(const PredictiveProblem& p) {
+// c += factor a' b: a (rows, p), b (rows, q).
+void add_transposed_product(const double* a, std::size_t p, const double* b, std::size_t q, std::size_t rows, double factor, double* c) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t i = 0; i < p; ++i) add_scaled(c + i * q, factor * a[r * p + i], b + r * q, q);
+  }
+}
+
+// a b: (rows, inner) (inner, columns).
+std::vector<double> product(const double* a, std::size_t rows, std::size_t inner, const double* b, std::size_t columns) {
+  std::vector<double> c(rows * columns, 0);
+  for (std::size_t i = 0; i < rows; ++i) add_combination(c.data() + i * columns, a + i * inner, b, inner, columns, columns);
+  return c;
+}
+
+}  // namespace
+
+Result<void> check(const PredictiveProblem& p, bool with_matrices) {
   if (p.states == 0 || p.inputs == 0 || p.horizon == 0) {
     return fail(bad("states, inputs or horizon is 0", "at least 1 of each"));
   }
@@ -23,7 +38,8 @@ Result<void> check(const PredictiveProblem& p) {
     return fail(bad("the control horizon is longer than the horizon", fmt::format("at most {}", p.horizon)));
   const auto matrix = [&](const char* name, const std::vector<double>& v, std::size_t rows, std::size_t columns) -> Result<void> {
     if (v.size() != rows * columns) {
-      return fail(bad(fmt::format("{} has {} numbers", name, v.size()), fmt::format("{} rows of {}", rows, columns)));
+      return fail(bad(fmt::format("{} has {} numbers", name, v.size()),
+                      rows == 0 ? std::string("none") : fmt::format("{} rows of {}", rows, columns)));
     }
     for (const double x : v) {
       if (!std::isfinite(x)) return fail(bad(fmt::format("{} has a number that is not finite", name), "finite numbers"));
@@ -31,8 +47,9 @@ Result<void> check(const PredictiveProblem& p) {
     return {};
   };
   const std::size_t n = p.states, m = p.inputs;
-  for (const auto& result : {matrix("A", p.a, n, n), matrix("B", p.b, n, m), matrix("Q", p.q, n, n), matrix("R", p.r, m, m),
-                             matrix("P", p.p, n, n), p.terminal.empty() ? Result<void>{} : matrix("terminal", p.terminal, n, 1)}) {
+  for (const auto& result :
+       {matrix("A", p.a, with_matrices ? n : 0, n), matrix("B", p.b, with_matrices ? n : 0, m), matrix("Q", p.q, n, n),
+        matrix("R", p.r, m, m), matrix("P", p.p, n, n), p.terminal.empty() ? Result<void>{} : matrix("terminal", p.terminal, n, 1)}) {
     if (!result) return result;
   }
   const auto bounds = [&](const char* name, const std::vector<double>& v, std::size_t size) -> Result<void> {
@@ -51,22 +68,6 @@ Result<void> check(const PredictiveProblem& p) {
   }
   return {};
 }
-
-// c += factor a' b: a (rows, p), b (rows, q).
-void add_transposed_product(const double* a, std::size_t p, const double* b, std::size_t q, std::size_t rows, double factor, double* c) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t i = 0; i < p; ++i) add_scaled(c + i * q, factor * a[r * p + i], b + r * q, q);
-  }
-}
-
-// a b: (rows, inner) (inner, columns).
-std::vector<double> product(const double* a, std::size_t rows, std::size_t inner, const double* b, std::size_t columns) {
-  std::vector<double> c(rows * columns, 0);
-  for (std::size_t i = 0; i < rows; ++i) add_combination(c.data() + i * columns, a + i * inner, b, inner, columns, columns);
-  return c;
-}
-
-}  // namespace
 
 Result<ModelPredictive> ModelPredictive::prepare(PredictiveProblem problem) {
   if (auto fits = check(problem); !fits) return fail(fits.error());

@@ -28,8 +28,11 @@ struct PredictiveProblem {
   double soft_l1 = kNoBound, soft_l2 = 0;
 };
 
+// What does not fit, if anything. A plant of the caller's own has neither A nor B.
+Result<void> check(const PredictiveProblem& problem, bool with_matrices = true);
+
 // The states put into the inputs ("condensed"): one quadratic program over control_horizon * m variables, whose curvature and rows are
-// built once. For horizons beyond a hundred or so see StructuredPredictive. Thread: one at a time. Real-time: every noexcept member.
+// built once. For horizons beyond a hundred or so see structured_predictive.h. Thread: one at a time. Real-time: every noexcept member.
 class ModelPredictive {
  public:
   // Errors: a size that does not fit, a number that is not finite, Q, R or P that make the cost not strictly convex in the inputs.
