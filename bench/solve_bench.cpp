@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/solve/model_predictive.h"
+#include "kizzasi/solve/projection.h"
 #include "kizzasi/solve/quadratic_program.h"
 
 namespace kizzasi::solve {
@@ -81,6 +83,55 @@ void qp_warm(benchmark::State& state) {
   state.counters["active"] = static_cast<double>(std::count_if(active.begin(), active.end(), [](std::uint8_t c) { return c != 0; }));
 }
 BENCHMARK(qp_warm);
+
+void box_and_rate(benchmark::State& state) {
+  const auto channels = static_cast<std::size_t>(state.range(0));
+  Rng rng(12);
+  std::vector<double> y(channels), lower(channels, -1), upper(channels, 1), previous(channels), rate(channels, 0.3), x(channels);
+  for (std::size_t j = 0; j < channels; ++j) {
+    y[j] = 2 * rng.normal();
+    previous[j] = 0.01 * static_cast<double>(rng.below(200)) - 1;
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(nearest_in_box_and_rate(y, lower, upper, previous, rate, x));
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(box_and_rate)->Arg(64);
+
+// A cart with a pole near the upright: 4 states, 1 input, 20 steps, bounds on input, rate and states; a loop closed with a shifted start.
+void predictive_warm(benchmark::State& state) {
+  PredictiveProblem p;
+  p.states = 4;
+  p.inputs = 1;
+  p.horizon = 20;
+  p.a = {1, 0.05, 0.0012, 0, 0, 1, 0.049, 0.0012, 0, 0, 1.027, 0.0504, 0, 0, 1.08, 1.027};
+  p.b = {0.00125, 0.05, -0.0025, -0.1};
+  p.q = {10, 0, 0, 0, 0, 1, 0, 0, 0, 0, 10, 0, 0, 0, 0, 1};
+  p.p = {50, 0, 0, 0, 0, 20, 0, 0, 0, 0, 100, 0, 0, 0, 0, 20};
+  p.r = {0.1};
+  p.u_min = {-3}, p.u_max = {3}, p.du_max = {1.5};
+  p.x_min = {-2, -1.5, -0.3, -1.5}, p.x_max = {2, 1.5, 0.3, 1.5};
+  p.soft_l1 = 100, p.soft_l2 = 100;
+  auto c = ModelPredictive::prepare(p);
+  if (!c) {
+    state.SkipWithError("not prepared");
+    return;
+  }
+  std::vector<std::uint8_t> active(c->active_bytes());
+  std::vector<double> x(4, 0), reference(4, 0), previous(1, 0);
+  std::size_t step = 0, iterations = 0;
+  for (auto _ : state) {
+    reference[0] = step++ % 200 < 100 ? 0.5 : -0.5;
+    if (c->solve(x, reference, previous, active) != Status::kOptimal) state.SkipWithError("no answer");
+    iterations += c->program().iterations();
+    std::copy_n(c->states().begin(), 4, x.begin());
+    previous[0] = c->inputs()[0];
+    c->shift(active);
+  }
+  state.counters["iterations"] = benchmark::Counter(static_cast<double>(iterations), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(predictive_warm);
 
 }  // namespace
 }  // namespace kizzasi::solve

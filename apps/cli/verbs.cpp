@@ -41,6 +41,10 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi monitor \"always (temp > 80 -> eventually[0, 10min] temp < 60)\" oven.csv --report oven.html\n"
      "tail -f plant.csv | kizzasi monitor \"once[0, 5s] level <= 2\" - --step 1s --json",
      monitor},
+    {"solve", "Solves nearest points, quadratic programs, predictive control and barrier filters: JSON lines in, answers out.",
+     "kizzasi solve problems.jsonl\n"
+     "echo '{\"y\":[3,2],\"A\":[[1,2]],\"lo\":[\"-inf\"],\"hi\":[3]}' | kizzasi solve",
+     solve},
     {"inspect", "Shows what is in a model file: schema, sizes, training record, calibration, limits.",
      "kizzasi inspect traffic.kizzasi\nkizzasi inspect checkpoint.safetensors --json", inspect},
     {"convert", "Writes a model in fewer bits, after measuring what its forecasts lose.",

@@ -15,6 +15,7 @@ Result<int> detect(Options& options, const Context& context);
 Result<int> constraints(Options& options, const Context& context);
 Result<int> guard(Options& options, const Context& context);
 Result<int> monitor(Options& options, const Context& context);
+Result<int> solve(Options& options, const Context& context);
 Result<int> inspect(Options& options, const Context& context);
 Result<int> convert(Options& options, const Context& context);
 Result<int> verify(Options& options, const Context& context);

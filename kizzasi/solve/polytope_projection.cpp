@@ -214,7 +214,7 @@ Status PolytopeProjection::settle_level(std::span<const double> y, int level, st
     if (level_of(i) != level) continue;
     const RowValue v = evaluate(a_.data() + i * n_, x_);
     const double bound = std::min(std::abs(set.lo[i]), std::abs(set.hi[i]));
-    const double rounding = 256 * kEpsilon * (v.size + bound);
+    const double rounding = 32 * kEpsilon * (v.size + bound);
     if (v.plain > set.hi[i] + rounding || v.plain < set.lo[i] - rounding) {
       lo_[i] = v.plain - rounding;
       hi_[i] = v.plain + rounding;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kizzasi/base/compensated_sum.h"
 
@@ -45,6 +46,50 @@ bool pull_inside(std::span<double> x, std::span<const double> inside, Obeys obey
   return obeys();
 }
 
+// Two coordinates at a time: what the compilers here make of every baseline, and of none by themselves.
+using Two = double __attribute__((vector_size(16)));
+using TwoCounts = std::int64_t __attribute__((vector_size(16)));
+
+Two load(const double* from) {
+  Two two;
+  std::memcpy(&two, from, sizeof two);
+  return two;
+}
+
+struct RateArrays {
+  const double *y, *lower, *upper, *previous, *rate;
+  double* x;
+};
+
+struct RateCounts {  // below 0: a comparison that holds adds -1
+  TwoCounts infinite = {0, 0}, right = {0, 0}, apart = {0, 0}, outside = {0, 0};
+};
+
+[[gnu::always_inline]] inline void check_two(const RateArrays& a, std::size_t j, RateCounts& counts) {
+  const Two y = load(a.y + j), p = load(a.previous + j), zero = {0, 0};
+  const Two finite = y * zero + p * zero;  // NaN where one is not finite
+  const TwoCounts infinite = finite != finite;
+  counts.infinite += infinite;
+  const TwoCounts boxes = load(a.lower + j) <= load(a.upper + j), rates = load(a.rate + j) >= zero;
+  counts.right += boxes + rates;
+}
+
+[[gnu::always_inline]] inline void move_two(const RateArrays& a, std::size_t j, RateCounts& counts) {
+  const Two p = load(a.previous + j), r = load(a.rate + j), bottom = load(a.lower + j), top = load(a.upper + j), y = load(a.y + j);
+  // p + r may round to where x - p > r: then one step inside, towards p from whichever side of 0.
+  const Two high = p + r, low = p - r, zero = {0, 0};
+  const Two high_size = high > zero ? high : -high, low_size = low > zero ? low : -low;
+  const Two high_in = high - p > r ? high - high_size * kEpsilon : high, low_in = p - low > r ? low + low_size * kEpsilon : low;
+  const Two from = low_in > bottom ? low_in : bottom, to = high_in < top ? high_in : top;
+  const Two raised = y > from ? y : from, v = raised < to ? raised : to;
+  const Two bound = p > top ? top : bottom;
+  const Two x = from > to ? bound : v;
+  const TwoCounts apart = from > to, above = x - p > r, below = p - x > r;
+  counts.apart += apart;
+  counts.outside += above + below;
+  std::memcpy(a.x + j, &x, sizeof x);
+}
+
 }  // namespace
 
 Status nearest_in_box(std::span<const double> y, std::span<const double> lower, std::span<const double> upper,
@@ -66,36 +111,30 @@ Status nearest_in_box_and_rate(std::span<const double> y, std::span<const double
                                std::span<const double> previous, std::span<const double> rate, std::span<double> x) noexcept {
   const std::size_t n = y.size();
   if (lower.size() != n || upper.size() != n || previous.size() != n || rate.size() != n || x.size() != n) return Status::kBadInput;
-  double sum = 0;
-  std::size_t wrong = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    sum += (y[j] + previous[j]) * 0;  // NaN where one is not finite
-    wrong += static_cast<std::size_t>(!(lower[j] <= upper[j])) | static_cast<std::size_t>(!(rate[j] >= 0));
+  RateCounts counts;
+  const RateArrays arrays{y.data(), lower.data(), upper.data(), previous.data(), rate.data(), x.data()};
+  std::size_t j0 = 0;
+  for (; j0 + 2 <= n; j0 += 2) check_two(arrays, j0, counts);
+  if (j0 < n) {
+    counts.infinite[0] -= !(std::isfinite(y[j0]) && std::isfinite(previous[j0]));
+    counts.right[0] -= static_cast<std::int64_t>(lower[j0] <= upper[j0]) + static_cast<std::int64_t>(rate[j0] >= 0);
   }
-  if (!(sum == 0)) return Status::kBadInput;
-  if (wrong != 0) {
+  if ((counts.infinite[0] | counts.infinite[1]) != 0) return Status::kBadInput;
+  if (counts.right[0] + counts.right[1] != -2 * static_cast<std::int64_t>(n)) {
     for (std::size_t j = 0; j < n; ++j) {
       if (std::isnan(lower[j]) || std::isnan(upper[j]) || !(rate[j] >= 0)) return Status::kBadInput;
     }
     return Status::kInfeasible;  // an empty box: nothing wins
   }
-  std::size_t apart = 0, outside = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double p = previous[j], r = rate[j];
-    // p + r may round to where x - p > r: then one step inside.
-    double high = p + r, low = p - r;
-    high = high - p > r ? high - std::abs(high) * kEpsilon : high;
-    low = p - low > r ? low + std::abs(low) * kEpsilon : low;
-    const double bottom = std::max(low, lower[j]), top = std::min(high, upper[j]);
-    double v = std::min(std::max(y[j], bottom), top);
-    const bool no_meeting = bottom > top;
-    const double bound = p > upper[j] ? upper[j] : lower[j];
-    v = no_meeting ? bound : v;
-    apart += static_cast<std::size_t>(no_meeting);
-    outside += static_cast<std::size_t>(!no_meeting) & (static_cast<std::size_t>(v - p > r) | static_cast<std::size_t>(p - v > r));
-    x[j] = v;
+  for (j0 = 0; j0 + 2 <= n; j0 += 2) move_two(arrays, j0, counts);
+  if (j0 < n) {  // the last one alone, beside a free neighbour
+    const double in[5][2] = {{y[j0], 0}, {lower[j0], 0}, {upper[j0], 0}, {previous[j0], 0}, {rate[j0], 0}};
+    double one[2];
+    move_two({in[0], in[1], in[2], in[3], in[4], one}, 0, counts);
+    x[j0] = one[0];
   }
-  for (std::size_t j = 0; j < n && outside != 0; ++j) {  // denormals, and steps too small for |high| eps
+  const std::int64_t apart = counts.apart[0] + counts.apart[1], outside = counts.outside[0] + counts.outside[1];
+  for (std::size_t j = 0; j < n && outside != apart; ++j) {  // denormals, and steps too small for |high| eps
     const double p = previous[j];
     if (x[j] > upper[j] || x[j] < lower[j]) continue;
     while (x[j] - p > rate[j] && std::nextafter(x[j], p) >= lower[j] && p <= upper[j] + rate[j]) x[j] = std::nextafter(x[j], p);

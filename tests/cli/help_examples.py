@@ -51,6 +51,7 @@ def prepare(folder, program, small_model):
         f"{(start + datetime.timedelta(seconds=900 * i)).isoformat()}Z,{50 + i % 5},{i // 4 % 24}\n" for i in range(1700)))
     (folder / "frames.jsonl").write_text("".join(
         f'{{"time": "{(start + datetime.timedelta(seconds=900 * i)).isoformat()}Z", "flow": 3, "level": 2.5, "valve": 50, "hour": {i // 4 % 24}}}\n' for i in range(50)))
+    (folder / "problems.jsonl").write_text('{"id": 1, "y": [3, 2], "A": [[1, 2]], "lo": ["-inf"], "hi": [3]}\n')
     (folder / "limits.toml").write_text('[[constraint]]\nthat = "0 <= level <= 5"\n')
     for name in ("plant", "pump", "sensor"):
         subprocess.run([small_model, folder / f"{name}.kizzasi"], check=True)
