@@ -57,6 +57,7 @@ TEST(Forecast, TheFirstStepIsTheStreamsPrediction) {
 
 // Rolling is what a user would do by hand: feed the points of one block as frames of a fork, and ask again.
 TEST(Forecast, LongerThanABlockIsFeedingThePointsByHand) {
+  std::uint64_t compared = 0;
   for (std::uint64_t seed = 0; seed < cases(60); ++seed) {
     Rng rng(seed + 2000);
     const ModelFile model = random_model(rng);
@@ -95,10 +96,13 @@ TEST(Forecast, LongerThanABlockIsFeedingThePointsByHand) {
         s.step({f.time_ns[h], frame});
       }
     }
-    if (s.report().restarts == 0) {
+    // A forecast that runs away beyond a million scales goes on from its own values; as frames those would be no measurements.
+    if (s.report().restarts == 0 && s.report().unusable_values == 0) {
       EXPECT_EQ(bits(rolled.block.points), bits(by_hand));
+      ++compared;
     }
   }
+  EXPECT_GT(compared, cases(60) * 9 / 10);
 }
 
 // One channel, one step a block, x' = 0.5 x + noise: an autoregression whose forecast distribution is known in closed form.
