@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kizzasi/kernels/backend.h"
+#include "kizzasi/kernels/fused.h"
 #include "kizzasi/kernels/linear.h"
 #include "kizzasi/kernels/quantized_rows.h"
 
@@ -145,9 +146,9 @@ void block_rows(const Block<W>& block, std::size_t rows, std::size_t first, std:
   }
 }
 
-// All rows of `linear` where the weights are floats of some size.
+// All rows of `linear` where the weights are floats of some size; f, where given, of the finished outputs.
 template <typename W>
-void linear_of(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) {
+void linear_of(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) {
   const std::size_t inputs = w.inputs();
   for (std::size_t o = 0; o < w.outputs(); o += kBlock) {
     const W* weights = reinterpret_cast<const W*>(w.data()) + o * ((inputs + kInputsOf<W> - 1) / kInputsOf<W>);
@@ -160,6 +161,11 @@ void linear_of(const PackedWeight& w, MatrixView x, std::span<const float> bias,
         for (std::size_t r = 0; r < x.rows; r += kRows) {
           block_rows(block, std::min(kRows, x.rows - r), first, depth, x.data + r * x.stride + first, x.stride, y.data + r * y.stride + o,
                      y.stride);
+          if (f == nullptr || first + depth < inputs) continue;
+          for (std::size_t i = r; i < std::min(r + kRows, x.rows); ++i) {
+            const std::span<float> done(y.data + i * y.stride + o, kBlock);
+            f(done, done);
+          }
         }
       }
     } else {  // the last outputs do not fill their vectors: through a buffer that does
@@ -170,16 +176,24 @@ void linear_of(const PackedWeight& w, MatrixView x, std::span<const float> bias,
       for (std::size_t r = 0; r < x.rows; r += kRows) {
         const std::size_t rows = std::min(kRows, x.rows - r);
         block_rows(block, rows, 0, inputs, x.data + r * x.stride, x.stride, sums, kBlock);
-        for (std::size_t i = 0; i < rows; ++i) std::copy_n(sums + i * kBlock, outputs, y.data + (r + i) * y.stride + o);
+        for (std::size_t i = 0; i < rows; ++i) {
+          const std::span<float> done(sums + i * kBlock, outputs);
+          if (f != nullptr) f(done, done);
+          std::copy_n(done.data(), outputs, y.data + (r + i) * y.stride + o);
+        }
       }
     }
   }
 }
 
-void linear_f32(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) { linear_of<float>(w, x, bias, y); }
-void linear_bf16(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) { linear_of<BrainPair>(w, x, bias, y); }
-void linear_f16(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) {
-  linear_of<hwy::float16_t>(w, x, bias, y);
+void linear_f32(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) {
+  linear_of<float>(w, x, bias, f, y);
+}
+void linear_bf16(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) {
+  linear_of<BrainPair>(w, x, bias, f, y);
+}
+void linear_f16(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) {
+  linear_of<hwy::float16_t>(w, x, bias, f, y);
 }
 
 }  // namespace kizzasi::kernels::HWY_NAMESPACE
@@ -192,8 +206,17 @@ HWY_EXPORT(linear_f32);
 HWY_EXPORT(linear_bf16);
 HWY_EXPORT(linear_f16);
 
-void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) noexcept {
-  if (Backend* const other = backend_for(Kernel::kLinear)) return other->linear(w, x, bias, y);
+namespace {
+
+void each_row(Elementwise f, MatrixSpan y) noexcept {
+  for (std::size_t r = 0; r < y.rows && f != nullptr; ++r) f(y.row(r), y.row(r));
+}
+
+void product(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) noexcept {
+  if (Backend* const other = backend_for(Kernel::kLinear)) {
+    other->linear(w, x, bias, y);
+    return each_row(f, y);
+  }
   if (w.inputs() == 0) {  // there are no weights: the bias stands alone
     for (std::size_t r = 0; r < x.rows; ++r) {
       float* row = y.data + r * y.stride;
@@ -203,19 +226,27 @@ void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, Ma
         std::copy_n(bias.data(), w.outputs(), row);
       }
     }
-    return;
+    return each_row(f, y);
   }
   switch (w.precision()) {
     case Precision::kF32:
-      return HWY_DYNAMIC_DISPATCH(linear_f32)(w, x, bias, y);
+      return HWY_DYNAMIC_DISPATCH(linear_f32)(w, x, bias, f, y);
     case Precision::kBf16:
-      return HWY_DYNAMIC_DISPATCH(linear_bf16)(w, x, bias, y);
+      return HWY_DYNAMIC_DISPATCH(linear_bf16)(w, x, bias, f, y);
     case Precision::kF16:
-      return HWY_DYNAMIC_DISPATCH(linear_f16)(w, x, bias, y);
+      return HWY_DYNAMIC_DISPATCH(linear_f16)(w, x, bias, f, y);
     case Precision::kI8:
     case Precision::kI4:
-      return linear_quantized(w, x, bias, y);
+      linear_quantized(w, x, bias, y);
+      return each_row(f, y);
   }
+}
+
+}  // namespace
+
+void linear(const PackedWeight& w, MatrixView x, std::span<const float> bias, MatrixSpan y) noexcept { product(w, x, bias, nullptr, y); }
+void linear_then(const PackedWeight& w, MatrixView x, std::span<const float> bias, Elementwise f, MatrixSpan y) noexcept {
+  product(w, x, bias, f, y);
 }
 
 }  // namespace kizzasi::kernels

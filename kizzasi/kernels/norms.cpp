@@ -7,7 +7,15 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kizzasi/kernels/fused.h"
 #include "kizzasi/kernels/norms.h"
+
+#ifndef KIZZASI_KERNELS_NORMS_SIZES
+#define KIZZASI_KERNELS_NORMS_SIZES
+namespace kizzasi::kernels {
+constexpr std::size_t kPiece = 1024;  // numbers that are normalised and then go through a function together; whole vectors of any width
+}
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace kizzasi::kernels::HWY_NAMESPACE {
@@ -67,24 +75,29 @@ HWY_INLINE void affine(D d, const float* x, float mean, float scale, const float
   hn::StoreU(v, d, out);
 }
 
-void affine_row(const float* x, float mean, float scale, const float* gain, const float* bias, float* out, std::size_t size) {
+void affine_row(const float* x, float mean, float scale, const float* gain, const float* bias, float* out, std::size_t size,
+                Elementwise f) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const auto from = [](const float* p, std::size_t i) { return p == nullptr ? nullptr : p + i; };
-  std::size_t i = 0;
-  for (; i + hn::Lanes(d) <= size; i += hn::Lanes(d)) affine(d, x + i, mean, scale, from(gain, i), from(bias, i), out + i);
-  for (; i < size; ++i) affine(one, x + i, mean, scale, from(gain, i), from(bias, i), out + i);
+  for (std::size_t begin = 0; begin < size; begin += kPiece) {
+    const std::size_t end = begin + kPiece < size ? begin + kPiece : size;
+    std::size_t i = begin;
+    for (; i + hn::Lanes(d) <= end; i += hn::Lanes(d)) affine(d, x + i, mean, scale, from(gain, i), from(bias, i), out + i);
+    for (; i < end; ++i) affine(one, x + i, mean, scale, from(gain, i), from(bias, i), out + i);
+    if (f != nullptr) f({out + begin, end - begin}, {out + begin, end - begin});
+  }
 }
 
-void rms_norm(const float* x, const float* gain, float epsilon, float* out, std::size_t size) {
+void rms_norm(const float* x, const float* gain, float epsilon, float* out, std::size_t size, Elementwise f) {
   const float square = sum(x, size, SquareFrom{0.0f}) / static_cast<float>(size);
-  affine_row(x, 0.0f, 1.0f / std::sqrt(square + epsilon), gain, nullptr, out, size);
+  affine_row(x, 0.0f, 1.0f / std::sqrt(square + epsilon), gain, nullptr, out, size, f);
 }
 
-void layer_norm(const float* x, const float* gain, const float* bias, float epsilon, float* out, std::size_t size) {
+void layer_norm(const float* x, const float* gain, const float* bias, float epsilon, float* out, std::size_t size, Elementwise f) {
   const float mean = sum(x, size, Value()) / static_cast<float>(size);
   const float variance = sum(x, size, SquareFrom{mean}) / static_cast<float>(size);
-  affine_row(x, mean, 1.0f / std::sqrt(variance + epsilon), gain, bias, out, size);
+  affine_row(x, mean, 1.0f / std::sqrt(variance + epsilon), gain, bias, out, size, f);
 }
 
 }  // namespace kizzasi::kernels::HWY_NAMESPACE
@@ -96,8 +109,11 @@ namespace kizzasi::kernels {
 HWY_EXPORT(rms_norm);
 HWY_EXPORT(layer_norm);
 
+void rms_norm_then(std::span<const float> x, std::span<const float> gain, float epsilon, Elementwise f, std::span<float> out) noexcept {
+  HWY_DYNAMIC_DISPATCH(rms_norm)(x.data(), gain.empty() ? nullptr : gain.data(), epsilon, out.data(), x.size(), f);
+}
 void rms_norm(std::span<const float> x, std::span<const float> gain, float epsilon, std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(rms_norm)(x.data(), gain.empty() ? nullptr : gain.data(), epsilon, out.data(), x.size());
+  rms_norm_then(x, gain, epsilon, nullptr, out);
 }
 
 void rms_norm_groups(std::span<const float> x, std::size_t groups, std::span<const float> gain, float epsilon,
@@ -108,10 +124,14 @@ void rms_norm_groups(std::span<const float> x, std::size_t groups, std::span<con
   }
 }
 
+void layer_norm_then(std::span<const float> x, std::span<const float> gain, std::span<const float> bias, float epsilon, Elementwise f,
+                     std::span<float> out) noexcept {
+  HWY_DYNAMIC_DISPATCH(layer_norm)
+  (x.data(), gain.empty() ? nullptr : gain.data(), bias.empty() ? nullptr : bias.data(), epsilon, out.data(), x.size(), f);
+}
 void layer_norm(std::span<const float> x, std::span<const float> gain, std::span<const float> bias, float epsilon,
                 std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(layer_norm)
-  (x.data(), gain.empty() ? nullptr : gain.data(), bias.empty() ? nullptr : bias.data(), epsilon, out.data(), x.size());
+  layer_norm_then(x, gain, bias, epsilon, nullptr, out);
 }
 
 }  // namespace kizzasi::kernels

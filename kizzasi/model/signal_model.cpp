@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kizzasi/kernels/activations.h"
+#include "kizzasi/kernels/fused.h"
 #include "kizzasi/model/signal_parts.h"
 
 namespace kizzasi {
@@ -255,8 +256,7 @@ void SignalModel::predict(std::span<const std::byte> state, std::span<const floa
         for (std::size_t j = 0; j < s.decoder; ++j) u[h * s.decoder + j] += context[j] + p.decoder_step[(first + h) * s.decoder + j];
       }
       kernels::silu(u.first(count * s.decoder), u.first(count * s.decoder));
-      kernels::linear(p.decoder_mix, {u.data(), count, s.decoder}, p.decoder_mix_bias, {v.data(), count, s.decoder});
-      kernels::silu(v.first(count * s.decoder), v.first(count * s.decoder));
+      kernels::linear_then(p.decoder_mix, {u.data(), count, s.decoder}, p.decoder_mix_bias, kernels::silu, {v.data(), count, s.decoder});
       for (std::size_t j = 0; j < count * s.decoder; ++j) v[j] += u[j];
       kernels::linear(p.decoder_out, {v.data(), count, s.decoder}, {}, {decoded.data(), count, s.outputs()});
     } else {

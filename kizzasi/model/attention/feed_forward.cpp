@@ -2,6 +2,7 @@
 
 #include "kizzasi/autograd/ops.h"
 #include "kizzasi/kernels/activations.h"
+#include "kizzasi/kernels/fused.h"
 #include "kizzasi/model/layer_init.h"
 #include "kizzasi/model/layer_pack.h"
 
@@ -33,27 +34,28 @@ class FeedForward final : public Layer {
     }
   }
 
-  std::size_t scratch_floats(std::size_t rows) const noexcept override { return rows * inner_ * (gated(kForm) ? 2 : 1); }
+  std::size_t scratch_floats(std::size_t rows) const noexcept override {
+    return gated(kForm) ? 2 * rows * inner_ : kernels::feed_forward_floats(rows, inner_);
+  }
 
   void advance(std::span<const Lane>, MatrixView in, MatrixSpan out, std::span<float> scratch) const noexcept override {
-    Scratch take(scratch);
-    const MatrixSpan up = take.rows(in.rows, inner_);
-    kernels::linear(up_, in, up_bias_, up);
-    if constexpr (gated(kForm)) {
-      const MatrixSpan gate = take.rows(in.rows, inner_);
-      kernels::linear(gate_, in, gate_bias_, gate);
-      for (std::size_t r = 0; r < in.rows; ++r) {
-        if constexpr (kForm == Form::kSwiGlu) {
-          kernels::mul_silu(up.row(r), gate.row(r), up.row(r));
-        } else {
-          (kForm == Form::kGeGlu ? kernels::gelu_tanh : kernels::gelu)(gate.row(r), gate.row(r));
+    if constexpr (!gated(kForm)) {
+      kernels::feed_forward(up_, up_bias_, kernels::gelu_tanh, down_, down_bias_, in, out, scratch);
+    } else {
+      Scratch take(scratch);
+      const MatrixSpan up = take.rows(in.rows, inner_), gate = take.rows(in.rows, inner_);
+      kernels::linear(up_, in, up_bias_, up);
+      if constexpr (kForm == Form::kSwiGlu) {
+        kernels::linear(gate_, in, gate_bias_, gate);
+        for (std::size_t r = 0; r < in.rows; ++r) kernels::mul_silu(up.row(r), gate.row(r), up.row(r));
+      } else {
+        kernels::linear_then(gate_, in, gate_bias_, kForm == Form::kGeGlu ? kernels::gelu_tanh : kernels::gelu, gate);
+        for (std::size_t r = 0; r < in.rows; ++r) {
           for (std::size_t c = 0; c < inner_; ++c) up.row(r)[c] *= gate.row(r)[c];
         }
       }
-    } else {
-      for (std::size_t r = 0; r < in.rows; ++r) kernels::gelu_tanh(up.row(r), up.row(r));
+      kernels::linear(down_, up, down_bias_, out);
     }
-    kernels::linear(down_, up, down_bias_, out);
   }
 
  private:
