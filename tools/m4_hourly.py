@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""usage: m4_hourly.py KIZZASI FOLDER [OPTION OF TRAIN...]
+"""usage: m4_hourly.py KIZZASI FOLDER [--choose] [OPTION OF TRAIN...]
 
 One global model for the hourly series of the M4 competition: Hourly-train.csv and Hourly-test.csv of FOLDER, 48 hours ahead of each series'
 end. Prints the mean MASE (season 24) and sMAPE over the series, beside the seasonal naive method.
+
+--choose: to choose options by. The last 48 hours of Hourly-train.csv stand for the test part, which is not read, and nothing after them is seen.
 """
 
 import csv
@@ -42,16 +44,22 @@ def run(words, folder):
 
 def main():
     kizzasi, folder = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2])
-    train, test = read(folder / "Hourly-train.csv"), read(folder / "Hourly-test.csv")
+    choose, words = "--choose" in sys.argv[3:], [word for word in sys.argv[3:] if word != "--choose"]
+    train = read(folder / "Hourly-train.csv")
+    if choose:
+        test = {name: values[-HORIZON:] for name, values in train.items()}
+        train = {name: values[:-HORIZON] for name, values in train.items()}
+    else:
+        test = read(folder / "Hourly-test.csv")
     with tempfile.TemporaryDirectory() as scratch:
         with open(f"{scratch}/hourly.csv", "w") as out:
             out.write("id,value\n")
             for name, values in train.items():
                 out.writelines(f"{name},{value}\n" for value in values)
         columns = ["--id-column", "id", "--time-column", "none"]
-        own = {word for word in sys.argv[3:] if word.startswith("--")}  # takes the place of the option here
+        own = {word for word in words if word.startswith("--")}  # takes the place of the option here
         options = [word for at, word in enumerate(OPTIONS) if word not in own and (at == 0 or OPTIONS[at - 1] not in own)]
-        run([kizzasi, "train", "hourly.csv", "-o", "m.kizzasi", *columns, *options, *sys.argv[3:], "--quiet"], scratch)
+        run([kizzasi, "train", "hourly.csv", "-o", "m.kizzasi", *columns, *options, *words, "--quiet"], scratch)
         answer = json.loads(run([kizzasi, "forecast", "m.kizzasi", "hourly.csv", *columns, "--json", "--quiet"], scratch))
     ours = {}
     for step in answer["steps"]:
@@ -63,7 +71,7 @@ def main():
     for label, forecasts in (("ours", ours), ("seasonal naive", naive)):
         scores[label] = statistics.mean(mase(train[name], test[name], forecasts[name]) for name in test)
         print(f"{label:>14}: MASE {scores[label]:.3f}, sMAPE {statistics.mean(smape(test[name], forecasts[name]) for name in test):.2f}, {len(test)} series")
-    if scores["ours"] > MOST:
+    if not choose and scores["ours"] > MOST:
         sys.exit(f"the mean MASE is above {MOST}")
 
 

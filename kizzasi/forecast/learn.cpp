@@ -118,6 +118,24 @@ Result<Calibration> calibrate(const ModelFile& file, const std::vector<Series>& 
   return fit.finish(options.adaptation_rate);
 }
 
+// The unit of the loss, and what it needs of the model.
+Result<LossUnit> unit_of(const LearnOptions& options) {
+  const auto unit = loss_unit(options.training.loss_unit);
+  if (!unit || *unit == LossUnit::kWindow) return unit;
+  const ModelConfig& model = options.model;
+  if (model.season == 0 || model.context <= model.season) {
+    return fail({Fault::kBadUse, fmt::format("the season is {}, the context {}", model.season, model.context), "field 'loss_unit'",
+                 "for 'seasonal' a season, and a context longer than it", "Give --season, and a --context of several seasons."});
+  }
+  const HeadKind head = model.head.which();
+  if (head != HeadKind::kPoint && head != HeadKind::kQuantiles) {
+    return fail({Fault::kBadUse, fmt::format("the head is {}", model.head.kind), "field 'loss_unit'",
+                 "for 'seasonal' the head point or quantiles",
+                 "The likelihood of a density is the same in every unit, but for a constant."});
+  }
+  return unit;
+}
+
 }  // namespace
 
 void LearnOptions::fields(FieldVisitor& visit) {
@@ -170,6 +188,8 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   const auto scaling = scaling_from(options.scaling, "scaling");
   if (!scaling) return fail(scaling.error());
   if (auto good = options.model.check("model"); !good) return fail(good.error());
+  const auto unit = unit_of(options);
+  if (!unit) return fail(unit.error());
   const ChannelCounts counts = channel_counts(series[0].schema);
   if (auto fit = rows_fit(SignalShape(options.model, counts), *parts); !fit) return fail(fit.error());
   Learned learned;
@@ -185,7 +205,7 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   file.weights = SignalModel::initial_weights(file.config, counts, rng);
   const auto untrained = SignalModel::load(file.config, counts, file.weights);
   if (!untrained) return fail(untrained.error());
-  const Dataset data(*untrained, series, file.normalizer, order);
+  const Dataset data(*untrained, series, file.normalizer, order, *unit);
   const auto shortcut = fit_shortcut(file.config, data, parts->train, parts->validation, file.weights, pool);
   if (!shortcut) return fail(shortcut.error());
   learned.shortcut = *shortcut;

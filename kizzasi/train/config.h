@@ -11,11 +11,12 @@
 namespace kizzasi {
 
 struct TrainConfig {
-  std::int64_t steps = 1000;  // at most
-  double budget_s = 0;        // stop after that many seconds of training; 0: no limit
-  std::int64_t batch = 32;    // windows a step
-  std::int64_t origins = 8;   // moments a window from which is forecast (streaming mode)
-  std::string loss = "l1";    // of a point head
+  std::int64_t steps = 1000;         // at most
+  double budget_s = 0;               // stop after that many seconds of training; 0: no limit
+  std::int64_t batch = 32;           // windows a step
+  std::int64_t origins = 8;          // moments a window from which is forecast (streaming mode)
+  std::string loss = "l1";           // of a point head
+  std::string loss_unit = "window";  // window, seasonal: in what an error counts (train/dataset.h)
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 1.0;                 // largest norm of the gradient; 0: no limit

@@ -1,5 +1,7 @@
 #include "kizzasi/train/dataset.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,8 +17,9 @@ struct Dataset::Past {
   bool missing(std::size_t back, std::size_t channel) const noexcept { return rows->absent[(newest - back) * inputs + channel] != 0; }
 };
 
-Dataset::Dataset(const SignalModel& model, std::span<const Series> series, const Normalizer& normalizer, std::span<const std::size_t> order)
-    : shape_(model.shape()), norm_(window_norm_of(model.config())), inputs_(order.size()), ring_(model.shape().lookback()) {
+Dataset::Dataset(const SignalModel& model, std::span<const Series> series, const Normalizer& normalizer, std::span<const std::size_t> order,
+                 LossUnit unit)
+    : shape_(model.shape()), norm_(window_norm_of(model.config())), unit_(unit), inputs_(order.size()), ring_(model.shape().lookback()) {
   for (const Series& one : series) {
     Rows rows;
     rows.rows = one.rows();
@@ -51,6 +54,27 @@ std::vector<Origin> Dataset::origins(const RowRange& range, std::size_t stride) 
   return list;
 }
 
+// How many units of the loss one window unit is. Bounded, since a series that repeats itself to the digit has no seasonal change at all.
+float Dataset::unit_weight(const Past& past, std::size_t channel, float spread) const {
+  if (unit_ == LossUnit::kWindow) return 1.0f;
+  constexpr double kMost = 50, kLeast = 0.02;
+  double change = 0;
+  std::size_t n = 0;
+  for (std::size_t back = 0; back + shape_.season < shape_.context && back + shape_.season <= past.newest; ++back, ++n) {
+    change += std::abs(static_cast<double>(past.value(back, channel)) - static_cast<double>(past.value(back + shape_.season, channel)));
+  }
+  const double size = static_cast<double>(spread);
+  if (n == 0) return 1.0f;
+  return static_cast<float>(change * kMost <= size * static_cast<double>(n) ? kMost
+                                                                            : std::max(kLeast, size * static_cast<double>(n) / change));
+}
+
+Result<LossUnit> loss_unit(std::string_view name) {
+  if (name == "window") return LossUnit::kWindow;
+  if (name == "seasonal") return LossUnit::kSeasonal;
+  return fail({Fault::kBadUse, fmt::format("unknown unit '{}'", name), "field 'loss_unit'", "one of window, seasonal", ""});
+}
+
 void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t> rows_back, std::span<const RowRange> ranges,
                    SignalBatch& batch, Answers& answers) const {
   const SignalShape& s = shape_;
@@ -68,7 +92,7 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
   answers.anchor.resize(n * s.targets);
   answers.spread.resize(n * s.targets);
 
-  std::vector<float> anchor(s.inputs(), 0.0f), spread(s.inputs(), 1.0f);
+  std::vector<float> anchor(s.inputs(), 0.0f), spread(s.inputs(), 1.0f), weight(s.targets, 1.0f);
   const std::vector<float> zeros(s.inputs(), 0.0f), ones(s.inputs(), 1.0f);
   for (std::size_t w = 0; w < windows.size(); ++w) {
     const Origin& window = windows[w];
@@ -78,6 +102,7 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
       const std::size_t i = w * rows_back.size() + q, newest = window.row - std::min(rows_back[q], window.row);
       const Past past{&rows, inputs_, ring_, newest};
       for (std::size_t c = 0; c < past_channels; ++c) window_scale(s, norm_, past, s.channel(window.lane, c), anchor[c], spread[c]);
+      for (std::size_t o = 0; o < s.targets; ++o) weight[o] = unit_weight(past, s.channel(window.lane, o), spread[o]);
       std::copy_n(anchor.begin(), s.targets, answers.anchor.begin() + static_cast<std::ptrdiff_t>(i * s.targets));
       std::copy_n(spread.begin(), s.targets, answers.spread.begin() + static_cast<std::ptrdiff_t>(i * s.targets));
 
@@ -104,7 +129,7 @@ void Dataset::fill(std::span<const Origin> windows, std::span<const std::size_t>
           const float value = rows.values[answer * inputs_ + s.channel(window.lane, o)];
           if (std::isnan(value)) continue;
           answers.values[step * s.targets + o] = (value - anchor[o]) / spread[o];
-          answers.weight[step * s.targets + o] = 1.0f;
+          answers.weight[step * s.targets + o] = weight[o];
         }
       }
     }

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "kizzasi/base/error.h"
 #include "kizzasi/model/signal_features.h"
 #include "kizzasi/model/signal_model.h"
 #include "kizzasi/signal/normalizer.h"
@@ -24,10 +26,16 @@ struct RowRange {
   std::size_t first = 0, last = 0;
 };
 
+// In what an error counts. kWindow: in the window's own scale, as the model sees it. kSeasonal: in the mean absolute change over one
+// season within the context, what MASE is measured in (Hyndman and Koehler 2006); so that series that repeat themselves well, whose errors
+// are small beside their swing, are learned as well as those that do not.
+enum class LossUnit { kWindow, kSeasonal };
+Result<LossUnit> loss_unit(std::string_view name);  // "window", "seasonal"
+
 // Answers beside a batch, in window units.
 struct Answers {
   std::vector<float> values;          // (n, horizon, targets of a lane)
-  std::vector<float> weight;          // 1, or 0 where the target is missing (its value is then 0)
+  std::vector<float> weight;          // window units that make one of the loss; 0 where the target is missing (its value is then 0)
   std::vector<float> anchor, spread;  // (n, targets): normalised = value * spread + anchor
 };
 
@@ -35,7 +43,9 @@ struct Answers {
 class Dataset {
  public:
   // `order`: the schema's channels in the model's order (targets, observed, known-future); the normaliser is that of the schema.
-  Dataset(const SignalModel& model, std::span<const Series> series, const Normalizer& normalizer, std::span<const std::size_t> order);
+  // unit: kSeasonal needs a season shorter than the context.
+  Dataset(const SignalModel& model, std::span<const Series> series, const Normalizer& normalizer, std::span<const std::size_t> order,
+          LossUnit unit = LossUnit::kWindow);
 
   const SignalShape& shape() const noexcept { return shape_; }
   // Every origin whose answers all lie in the range, each `stride` rows, for every lane; only those with enough rows before them for the
@@ -55,8 +65,10 @@ class Dataset {
     std::size_t rows = 0;
   };
   struct Past;
+  float unit_weight(const Past& past, std::size_t channel, float spread) const;
   SignalShape shape_;
   WindowNorm norm_;
+  LossUnit unit_;
   std::size_t inputs_, ring_;
   std::vector<Rows> series_;
 };

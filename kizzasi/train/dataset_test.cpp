@@ -182,5 +182,50 @@ TEST(Dataset, AnySplitOfTheRowsGivesTheSameState) {
   }
 }
 
+// In seasonal units every answer weighs what one of its window's units is in mean seasonal changes, counted by hand; missing ones nothing.
+TEST(Dataset, SeasonalUnitsAreThoseOfMase) {
+  ModelConfig config;
+  config.context = 30;
+  config.recent = 3;
+  config.season = 6;
+  config.seasons = 1;
+  config.horizon = 4;
+  config.windowed = true;
+  config.head.kind = "point";
+  Rng rng(31);
+  for (const char* norm : {"none", "last", "mean_std"}) {
+    config.window_norm = norm;
+    const NamedTensors weights = SignalModel::initial_weights(config, {1, 0, 0}, Rng(1));
+    const auto model = SignalModel::load(config, {1, 0, 0}, weights);
+    ASSERT_TRUE(model) << model.error().text();
+    Series series;
+    series.schema.channels = {{"x", "", Role::kTarget}};
+    for (int r = 0; r < 200; ++r) series.values.push_back(r < 100 ? 3 * rng.normal() : (r % 6 == 0 ? 5.0 : 1.0));
+    series.values[60] = NAN;
+    const auto normalizer = Normalizer::fit(series, Scaling::kStandard);
+    const std::vector<std::size_t> order{0};
+    const Dataset data(*model, {&series, 1}, *normalizer, order, LossUnit::kSeasonal);
+    SignalBatch batch;
+    Answers answers;
+    for (const std::size_t newest : {58u, 90u, 150u}) {
+      const Origin origin{0, 0, newest};
+      const RowRange range{0, 0, 200};
+      data.fill({&origin, 1}, std::array<std::size_t, 1>{0}, {&range, 1}, batch, answers);
+      double change = 0;
+      for (std::size_t back = 0; back < 24; ++back) {
+        change += std::abs(series.values[newest - back] - series.values[newest - back - 6]) / normalizer->scale(0) / 24;
+      }
+      const double expected = std::min(50.0, static_cast<double>(answers.spread[0]) / std::max(change, 1e-9));
+      for (std::size_t h = 0; h < 4; ++h) {
+        const bool missing = newest + 1 + h == 60;
+        if (newest != 90) {
+          EXPECT_NEAR(answers.weight[h], missing ? 0 : expected, 1e-5 * expected) << norm << " " << newest;
+        }
+        EXPECT_EQ(answers.weight[h] > 0, !missing);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kizzasi

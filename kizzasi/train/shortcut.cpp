@@ -32,7 +32,8 @@ struct Moments {
   std::vector<double> oo;  // (outputs, own, own)
   std::vector<double> oy;  // (outputs, own)
   std::vector<double> yy;  // (outputs)
-  double windows = 0;
+  double windows = 0;      // how many
+  double weight = 0;       // sum of the squares of what an error counts in each
 
   Moments(std::size_t c, std::size_t o, std::size_t out)
       : common(c), own(o), outputs(out), cc(c * c), cy(out * c), co(out * o * c), oo(out * o * o), oy(out * o), yy(out) {}
@@ -43,6 +44,7 @@ struct Moments {
     };
     sum(cc, other.cc), sum(cy, other.cy), sum(co, other.co), sum(oo, other.oo), sum(oy, other.oy), sum(yy, other.yy);
     windows += other.windows;
+    weight += other.weight;
   }
 };
 
@@ -92,25 +94,38 @@ bool complete(const SignalShape& s, const Answers& answers, std::size_t window) 
   return std::all_of(weight, weight + n, [](float w) { return w > 0; });
 }
 
+// What an error counts in a window: the mean over its targets, since all of them share the sums over the recent past.
+double weight_of(const SignalShape& s, const Answers& answers, std::size_t window) {
+  double sum = 0;
+  for (std::size_t o = 0; o < s.targets; ++o) sum += static_cast<double>(answers.weight[window * s.horizon * s.targets + o]);
+  return sum / static_cast<double>(s.targets);
+}
+
 void add_windows(const SignalShape& s, const SignalBatch& batch, const Answers& answers, Moments& m) {
   const std::size_t outputs = m.outputs;
   std::vector<std::size_t> usable;
   for (std::size_t w = 0; w < batch.windows; ++w) {
     if (complete(s, answers, w)) usable.push_back(w);
   }
-  std::vector<double> x(kRowsAtOnce * m.common), own(kRowsAtOnce * m.own), y(kRowsAtOnce * outputs);
+  std::vector<double> x(kRowsAtOnce * m.common), own(kRowsAtOnce * m.own), y(kRowsAtOnce * outputs), weights(kRowsAtOnce);
   for (std::size_t begin = 0; begin < usable.size(); begin += kRowsAtOnce) {
     const std::size_t rows = std::min(kRowsAtOnce, usable.size() - begin);
     for (std::size_t r = 0; r < rows; ++r) {
+      weights[r] = weight_of(s, answers, usable[begin + r]);
       common_features(s, batch, usable[begin + r], std::span(x).subspan(r * m.common, m.common));
-      for (std::size_t o = 0; o < outputs; ++o) y[r * outputs + o] = answers.values[usable[begin + r] * outputs + o];
+      for (std::size_t o = 0; o < outputs; ++o) y[r * outputs + o] = weights[r] * answers.values[usable[begin + r] * outputs + o];
+      for (double& value : std::span(x).subspan(r * m.common, m.common)) value *= weights[r];
+      m.weight += weights[r] * weights[r];
     }
     for (std::size_t i = 0; i < m.common; ++i) accumulate(x, m.common, rows, x.data() + i, m.common, m.cc.data() + i * m.common, i);
     for (std::size_t o = 0; o < outputs; ++o) {
       accumulate(x, m.common, rows, y.data() + o, outputs, m.cy.data() + o * m.common, 0);
       for (std::size_t r = 0; r < rows; ++r) m.yy[o] += y[r * outputs + o] * y[r * outputs + o];
       if (m.own == 0) continue;
-      for (std::size_t r = 0; r < rows; ++r) own_features(s, batch, usable[begin + r], o, std::span(own).subspan(r * m.own, m.own));
+      for (std::size_t r = 0; r < rows; ++r) {
+        own_features(s, batch, usable[begin + r], o, std::span(own).subspan(r * m.own, m.own));
+        for (double& value : std::span(own).subspan(r * m.own, m.own)) value *= weights[r];
+      }
       for (std::size_t k = 0; k < m.own; ++k) {
         accumulate(x, m.common, rows, own.data() + k, m.own, m.co.data() + (o * m.own + k) * m.common, 0);
         accumulate(own, m.own, rows, own.data() + k, m.own, m.oo.data() + (o * m.own + k) * m.own, 0);
@@ -167,8 +182,8 @@ bool solve(const Moments& m, double lambda, ThreadPool& pool, Solution& w) {
   const std::size_t c = m.common, k = m.own, columns = k + 1;
   double trace = 0;
   for (std::size_t i = 0; i + 1 < c; ++i) trace += m.cc[i * c + i];
-  const double least = 1e-12 * m.windows;  // keeps the system regular where a feature never changes
-  const double penalty = lambda * (c > 1 ? trace / static_cast<double>(c - 1) : m.windows) + least;
+  const double least = 1e-12 * m.weight;  // keeps the system regular where a feature never changes
+  const double penalty = lambda * (c > 1 ? trace / static_cast<double>(c - 1) : m.weight) + least;
   std::vector<double> u = m.cc;
   for (std::size_t i = 0; i < c; ++i) u[i * c + i] += i + 1 < c ? penalty : least;
   if (!kernels::cholesky(u, c)) return false;
@@ -230,7 +245,7 @@ double error(const Moments& m, const Solution& w, std::size_t o) {
   for (std::size_t i = 0; i < k; ++i) {
     sum += wo[i] * dot(wo, m.oo.data() + (o * k + i) * k, k) + 2 * wo[i] * dot(wc, m.co.data() + (o * k + i) * c, c);
   }
-  return sum / m.windows;
+  return sum / m.weight;
 }
 
 // Chooses among solutions with different penalties. One penalty for all outputs is the rule, since a choice among many is overfitted to

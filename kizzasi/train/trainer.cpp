@@ -46,7 +46,7 @@ using Windows = std::span<const std::pair<std::uint32_t, Origin>>;  // the range
 
 // Answers become what is left of them after the short-cut, in units of its error: what the decoder's parameters mean.
 void fill(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& ranges, Windows windows,
-          std::span<const std::size_t> rows_back, Piece& piece) {
+          std::span<const std::size_t> rows_back, PointLoss point, Piece& piece) {
   std::vector<Origin> origins;
   std::vector<RowRange> own;
   for (const auto& [range, origin] : windows) {
@@ -60,8 +60,11 @@ void fill(const SignalModel& model, const Dataset& data, const std::vector<RowRa
   piece.scale.resize(outputs);
   model.locate(piece.batch, piece.location, piece.scale);
   piece.weight = 0;
+  const bool squared = model.config().head.which() == HeadKind::kPoint && point == PointLoss::kSquared;
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = piece.answers.weight[i] > 0 ? (values[i] - piece.location[i]) / piece.scale[i % outputs] : 0.0f;
+    // An error in other units is weight times as large, a squared one its square.
+    if (squared) piece.answers.weight[i] *= piece.answers.weight[i];
     piece.weight += piece.answers.weight[i];
   }
 }
@@ -329,7 +332,7 @@ Result<double> Run::step() {
     Piece& piece = pieces_[shard];
     piece.weight = 0;
     if (own.empty()) return;
-    fill(*task_.model, *task_.data, task_.train, own, rows_back_, piece);
+    fill(*task_.model, *task_.data, task_.train, own, rows_back_, point_, piece);
     if (config_.noise > 0) add_noise(piece.batch, config_.noise, noise_.numbered(static_cast<std::uint64_t>(at_.step) * kShards + shard));
   });
   double total = 0;
@@ -477,6 +480,14 @@ void TrainConfig::fields(FieldVisitor& visit) {
   visit.field({"batch", "Windows a step.", 1, 65536}, batch);
   visit.field({"origins", "Moments of a window from which is forecast (streaming mode).", 1, 65536}, origins);
   visit.field({"loss", "Loss of a point head.", 0, 0, {"l1", "huber", "l2"}}, loss);
+  visit.field(
+      {"loss_unit",
+       "In what an error counts: window, the scale that the model sees; seasonal, the mean absolute change over one season within the "
+       "context, as in MASE.",
+       0,
+       0,
+       {"window", "seasonal"}},
+      loss_unit);
   optimizer.fields(visit);
   schedule.fields(visit);
   visit.field({"clip", "Largest norm of the gradient; 0: no limit.", 0, 1e9}, clip);
@@ -502,7 +513,7 @@ double mean_loss(const SignalModel& model, const Dataset& data, const NamedTenso
     std::vector<std::pair<std::uint32_t, Origin>> own;
     for (std::size_t w = i * batch; w < std::min(n, (i + 1) * batch); ++w) own.push_back(all[w * all.size() / n]);
     Piece piece;
-    fill(model, data, ranges, own, here, piece);
+    fill(model, data, ranges, own, here, point, piece);
     if (piece.weight == 0) return;
     const WeightVars<float> vars = bound_weights(piece.tape, weights, false);
     loss[i] = piece.weight * piece_loss(model, vars, point, piece).value()[0];

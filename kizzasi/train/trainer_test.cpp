@@ -267,5 +267,58 @@ TEST(Shortcut, NearStepsDoNotPayForFarOnes) {
   EXPECT_GE(apart, 2);
 }
 
+// Two kinds of stretches: a swing of 100 that repeats itself but for a small surprise, and noise. In window units the short-cut serves the
+// noise; in seasonal units the surprise counts as much, so it is forecast better there than before.
+TEST(Shortcut, SeasonalUnitsServeWhatRepeatsItself) {
+  Series series;
+  series.schema.channels = {{"x", "", Role::kTarget}};
+  Rng rng(12);
+  double drift = 0, walk = 0;
+  for (int r = 0; r < 1200; ++r) {
+    const bool regular = r / 150 % 2 == 0;
+    drift = 0.8 * drift + 0.5 * rng.normal();
+    walk = 0.5 * walk + 30 * rng.normal();
+    series.values.push_back(regular ? 50 * std::sin(r * 2 * 3.14159265358979 / 12) + drift : walk);
+  }
+  ModelConfig config;
+  config.parts = "shortcut";
+  config.context = 48;
+  config.recent = 24;
+  config.season = 12;
+  config.seasons = 1;
+  config.horizon = 3;
+  config.windowed = true;
+  config.window_norm = "mean_std";
+  config.head.kind = "point";
+  const auto normalizer = Normalizer::fit(series, Scaling::kStandard);
+  const std::vector<std::size_t> order{0};
+  ThreadPool pool(1);
+  std::vector<double> errors;
+  for (const LossUnit unit : {LossUnit::kWindow, LossUnit::kSeasonal}) {
+    NamedTensors weights = SignalModel::initial_weights(config, {1, 0, 0}, Rng(3));
+    const auto untrained = SignalModel::load(config, {1, 0, 0}, weights);
+    ASSERT_TRUE(untrained) << untrained.error().text();
+    const Dataset data(*untrained, std::span(&series, 1), *normalizer, order, unit);
+    const std::vector<RowRange> train{{0, 0, 900}}, validation{{0, 900, 1200}};
+    ASSERT_TRUE(fit_shortcut(config, data, train, validation, weights, pool));
+    const auto model = SignalModel::load(config, {1, 0, 0}, weights);
+    // Of both the error in the regular stretch of the validation part, in physical units.
+    std::vector<Origin> origins;
+    for (std::size_t row = 950; row < 1040; ++row) origins.push_back({0, 0, row});
+    const std::vector<RowRange> ranges(origins.size(), {0, 0, 1200});
+    SignalBatch batch;
+    Answers answers;
+    data.fill(origins, std::array<std::size_t, 1>{0}, ranges, batch, answers);
+    std::vector<float> location(answers.values.size()), scale(3);
+    model->locate(batch, location, scale);
+    double sum = 0;
+    for (std::size_t i = 0; i < location.size(); ++i) {
+      sum += std::abs(static_cast<double>(location[i] - answers.values[i])) * static_cast<double>(answers.spread[i / 3]);
+    }
+    errors.push_back(sum);
+  }
+  EXPECT_LT(errors[1], 0.9 * errors[0]);
+}
+
 }  // namespace
 }  // namespace kizzasi
