@@ -43,7 +43,7 @@ void response(benchmark::State& state, MonitorKind kind) {
                                                   benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-BENCHMARK_CAPTURE(response, verdict, MonitorKind::kVerdict)->Name("monitor_verdict")->Arg(100)->Arg(1000)->Arg(100'000);
-BENCHMARK_CAPTURE(response, robustness, MonitorKind::kRobustness)->Name("monitor_robustness")->Arg(100)->Arg(1000)->Arg(100'000);
+BENCHMARK_CAPTURE(response, verdict, MonitorKind::kVerdict)->Name("monitor_verdict")->Arg(100)->Arg(1000)->Arg(10'000);
+BENCHMARK_CAPTURE(response, robustness, MonitorKind::kRobustness)->Name("monitor_robustness")->Arg(100)->Arg(1000)->Arg(10'000);
 
 }  // namespace
