@@ -19,13 +19,14 @@ export CTEST_OUTPUT_ON_FAILURE := 1
 need = command -v $(1) >/dev/null || { echo "make $(2) needs $(1), which is not installed: run ./setup" >&2; exit 1; }
 
 .PHONY: help setup build demo quick test evidence bench format features package clean
-.PHONY: configure-tests test-format test-release test-headers test-docs test-sanitizers test-races
+.PHONY: configure-tests test-format test-release test-headers test-docs test-sanitizers test-races test-neon
 
 help:
 	@echo 'make build      build/bin/kizzasi (installs missing packages first)'
 	@echo 'make demo       the demo in three acts; writes demo/report.html'
 	@echo 'make quick      builds and runs the unit tests, at most 3 minutes after a small change'
 	@echo 'make test       everything that must hold: tests, sanitizers, format, layers, documentation, install'
+	@echo 'make test-neon  the kernels for 64-bit Arm, cross-compiled, their tests under emulation'
 	@echo 'make evidence   the long checks; writes docs/evidence.md (hours; interrupted, it goes on where it was)'
 	@echo 'make bench      speed of kernels and steps on this machine'
 	@echo 'make format     formats every C++ file'
@@ -78,6 +79,10 @@ test-sanitizers:
 	@cmake --preset asan -DKIZZASI_BENCH=OFF >/dev/null
 	cmake --build build/asan
 	ctest --test-dir build/asan -j2 --label-exclude house
+
+# Not part of make test: it needs a cross-compiler and an emulator (tools/test_neon says which).
+test-neon:
+	@tools/test_neon
 
 test-races:
 	@$(call need,clang++-19,test)

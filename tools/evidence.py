@@ -72,13 +72,15 @@ CHECKS = [
     Check("etth1", "mean squared error on ETTh1 under the standard protocol, at most 0.405 on average",
           'if [ -z "${KIZZASI_FIELD:-}" ]; then echo "skipped: KIZZASI_FIELD does not name the folder that holds ett/ETTh1.csv"; exit '
           f'{SKIPPED}; fi; tools/etth1.py build/bin/kizzasi "$KIZZASI_FIELD/ett/ETTh1.csv"', r"skipped: .*", r"^ +(?:\d+|mean) .*"),
-    Check("learning", "every backbone learns: better than its short-cut and than a copy trained out of order, on five series",
-          "tools/learning.py build/bin/kizzasi", r"\d+ backbones .*"),
+    Check("learning", "every backbone learns: better than its short-cut and than a copy trained out of order, on five series; the best runs on with "
+          "Lorenz' system for at least 4 Lyapunov times", "tools/learning.py build/bin/kizzasi", r"\d+ backbones .*", r"Lorenz: .*"),
     Check("quantization", "int8 changes the forecasts' error of every backbone by at most 1 %", "tools/quantization.py build/bin/kizzasi",
           r"\d+ backbones; .*"),
     Check("m4", "one global model for the hourly series of M4, mean MASE at most 0.80",
           'if [ -z "${KIZZASI_FIELD:-}" ]; then echo "skipped: KIZZASI_FIELD does not name the folder that holds m4"; exit '
           f'{SKIPPED}; fi; tools/m4_hourly.py build/bin/kizzasi "$KIZZASI_FIELD/m4"', r"skipped: .*", r"^ +\w.*: MASE .*"),
+    Check("neon", "every kernel test on the vector unit of 64-bit Arm, cross-compiled, under emulation", "tools/test_neon", r"skipped: .*",
+          r"\[  PASSED  \] .*"),
     Check("kernels", "kernels and scans beside the core's own limit", "build/bin/kizzasi_bench --benchmark_min_time=0.2 2>&1",
           r"^selective_scan(?:_backward)?/512/1536/16.*"),
     Check("speed", "one frame through each preset beside its limit", "build/bin/kizzasi bench --seconds 20", r"^(?:audio|robotics|sensor|lightweight|video|control|custom|forecast|preset) .*"),
