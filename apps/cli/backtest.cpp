@@ -289,6 +289,9 @@ Result<int> backtest(Options& options, const Context& context) {
   }
   if (auto good = check(wishes); !good) return fail(good.error());
   const bool has_model = wishes.files.size() == 2;
+  if (!has_model && !wishes.sampling.empty()) {
+    return fail(bad_use("a recording alone is judged at its own rate", "--sampling", "a model before the recording"));
+  }
   std::shared_ptr<const Predictor> model;
   if (has_model) {
     auto loaded = load_sampled(wishes.files[0], {}, wishes.sampling);

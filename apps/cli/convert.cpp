@@ -98,6 +98,10 @@ Result<int> convert(Options& options, const Context& context) {
   if (!file) return fail(file.error());
   auto exact = Predictor::make(*file, {}, ask.model);
   if (!exact) return fail(exact.error());
+  if ((*exact)->model().packed().empty()) {
+    return fail({Fault::kBadInput, "the model has no weights that may stand in fewer bits: it is a short-cut alone, exact and small",
+                 ask.model, "a model with a backbone", ""});
+  }
   auto rounded_weights = quantized(file->weights, (*exact)->model().packed(), *precision);
   if (!rounded_weights) return fail(rounded_weights.error());
   ModelFile small = *file;

@@ -185,16 +185,20 @@ Result<Comparison> compare(const ModelFile& file, const std::vector<Series>& ser
   return out;
 }
 
+// 0.25, 12 or 1530 windows a second: no small speed reads as none.
+std::string speed_text(double windows) { return windows < 10 ? fmt::format("{:.2g}", windows) : fmt::format("{:.0f}", windows); }
+
 // One line a validation on a log, a bar on a terminal.
 TrainWatch watch_with(Progress& progress, const TrainConfig& training) {
   return [&progress, &training](const TrainProgress& at) {
     const double by_steps = static_cast<double>(at.step) / static_cast<double>(std::max<std::int64_t>(at.steps, 1));
     const double by_time = training.budget_s > 0 ? at.seconds / training.budget_s : 0;
-    progress.show(std::max(by_steps, by_time), fmt::format("step {}  loss {:.4f}  validation {:.4f}  {:.0f} windows/s  {} left", at.step,
-                                                           at.loss, at.validation, at.samples_per_second, seconds_text(at.seconds_left)));
+    progress.show(std::max(by_steps, by_time),
+                  fmt::format("step {}  loss {:.4f}  validation {:.4f}  {} windows/s  {} left", at.step, at.loss, at.validation,
+                              speed_text(at.samples_per_second), seconds_text(at.seconds_left)));
     if (at.validated) {
-      progress.line(fmt::format("step {:>6}  loss {:.5f}  validation {:.5f}  best {:.5f} at step {}  {:.0f} windows/s", at.step, at.loss,
-                                at.validation, at.best, at.best_step, at.samples_per_second));
+      progress.line(fmt::format("step {:>6}  loss {:.5f}  validation {:.5f}  best {:.5f} at step {}  {} windows/s", at.step, at.loss,
+                                at.validation, at.best, at.best_step, speed_text(at.samples_per_second)));
     }
     return !interrupted.load();
   };

@@ -175,7 +175,9 @@ Result<std::uint64_t> header_length(const std::byte* prefix, std::uint64_t size,
   if (size < kPrefix) return broken(fmt::format("{} bytes are too few", size), where, "at least 8");
   const auto length = load<std::uint64_t>(prefix);
   if (length > kLongestHeader || length > size - kPrefix) {
-    return broken(fmt::format("a header of {} bytes is longer than the file or than 100 MB", length), where);
+    // Text, most likely: its first letters read as a length beyond all measure.
+    return broken(fmt::format("it does not begin as a safetensors file does: its first 8 bytes would be a header of {} bytes", length),
+                  where, "a model file, written by kizzasi train, or a checkpoint");
   }
   return length;
 }

@@ -334,6 +334,10 @@ def test_convert_measures_before_it_writes():
     pathlib.Path("tiny.csv").write_text(recording(3))
     run("convert", "m.kz", "-o", "worse.kz", "--quantize", "int8", "--data", "tiny.csv", code=1)
     assert not pathlib.Path("worse.kz").exists()
+    # A short-cut alone has nothing to round: that is told, and no copy of it is written as if.
+    run("train", "long.csv", "-o", "line.kz", "--parts", "shortcut", "--horizon", "4", "--quiet")
+    _, told = run("convert", "line.kz", "-o", "line8.kz", "--quantize", "int8", "--unmeasured", code=1)
+    assert "short-cut alone" in told and not pathlib.Path("line8.kz").exists(), told
 
 
 def test_bench_takes_a_step_apart():

@@ -183,6 +183,8 @@ CASES = [
     # Judging.
     (["backtest"], 2, ["recording"]),
     (["backtest", "none.csv"], 1, ["none.csv", "no such file"]),
+    (["backtest", "long.csv", "--sampling", "nonsense"], 2, ["--sampling", "a model"]),
+    (["backtest", "long.csv", "--sampling", "2x"], 2, ["--sampling", "a model"]),
     (["backtest", "long.csv", "--horizon", "0"], 2, ["--horizon", "1 to 1000000 steps"]),
     (["backtest", "long.csv", "--horizon", "soon"], 2, ["--horizon", "'soon'"]),
     (["backtest", "long.csv", "--targets", "z"], 2, ["'z'", "x, y"]),
@@ -203,7 +205,7 @@ CASES = [
     (["forecast", "none.kz"], 2, ["FILE is missing"]),
     (["forecast", "none.kz", "long.csv"], 1, ["none.kz", "cannot be opened"]),
     (["forecast", "broken.kz", "long.csv"], 1, ["broken.kz", "damaged"]),
-    (["forecast", "long.csv", "long.csv"], 1, ["long.csv"]),
+    (["forecast", "long.csv", "long.csv"], 1, ["long.csv", "does not begin as a safetensors file", "a model file"]),
     (["detect"], 2, ["MODEL is missing"]),
     (["detect", "broken.kz"], 2, ["FILE is missing"]),
     (["detect", "broken.kz", "long.csv"], 1, ["broken.kz", "damaged"]),
