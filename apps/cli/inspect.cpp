@@ -12,14 +12,20 @@ namespace {
 Json tensors_json(const SafetensorsFile& file) {
   Json list = Json::array();
   for (const auto& [name, tensor] : file.tensors) {
-    list.push_back(Json::Object{{"name", name}, {"shape", Json::list(tensor.shape)}, {"numbers", tensor.values.size()}});
+    list.push_back(Json::Object{{"name", name},
+                                {"shape", Json::list(tensor.shape)},
+                                {"numbers", tensor.values.size()},
+                                {"precision", std::string(kernels::precision_name(tensor.storage.precision))}});
   }
   return list;
 }
 
 void print_tensors(const SafetensorsFile& file) {
-  std::vector<std::vector<std::string>> rows{{"tensor", "shape", "numbers"}};
-  for (const auto& [name, tensor] : file.tensors) rows.push_back({name, shape_text(tensor.shape), std::to_string(tensor.values.size())});
+  std::vector<std::vector<std::string>> rows{{"tensor", "shape", "numbers", "precision"}};
+  for (const auto& [name, tensor] : file.tensors) {
+    rows.push_back({name, shape_text(tensor.shape), std::to_string(tensor.values.size()),
+                    std::string(kernels::precision_name(tensor.storage.precision))});
+  }
   print(columns(rows));
 }
 

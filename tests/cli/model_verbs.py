@@ -301,7 +301,7 @@ def test_inspect():
     header += b" " * (-len(header) % 8)
     pathlib.Path("plain.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<2f", 1, 2))
     assert "no model of this program" in run("inspect", "plain.safetensors")[0]
-    assert json.loads(run("inspect", "plain.safetensors", "--json")[0])["tensors"] == [{"name": "w", "shape": [2], "numbers": 2}]
+    assert json.loads(run("inspect", "plain.safetensors", "--json")[0])["tensors"] == [{"name": "w", "shape": [2], "numbers": 2, "precision": "f32"}]
     run("inspect", "d.csv", code=1)
 
 
@@ -323,6 +323,7 @@ def test_convert_measures_before_it_writes():
         assert run("stream", f"{precision}.kz", text=recording(20))[0].count("\n") >= 20
         card = json.loads(run("inspect", f"{precision}.kz", "--json")[0])
         assert card["training"]["quantized"]["precision"] == precision and card["weight_bytes"] < sizes["f32"]
+        assert {t["precision"] for t in card["tensors"]} == {"f32", precision} and precision in run("inspect", f"{precision}.kz", "--tensors")[0]
         run("convert", f"{precision}.kz", "-o", "twice.kz", "--quantize", "int4", "--unmeasured", code=1)
     assert sizes["f32"] > sizes["bf16"] == sizes["f16"] > sizes["int8"] > sizes["int4"], sizes
     # Beyond the bound nothing is written, and the reason is told.
