@@ -203,9 +203,10 @@ Result<Series> select_for_model(const Schema& model, const Series& data, std::st
     }
   }
   if (model.step_ns != 0 && data.schema.step_ns != 0 && model.step_ns != data.schema.step_ns) {
-    return bad(fmt::format("the data has a frame every {}", duration_text(data.schema.step_ns)),
-               fmt::format("one every {}, as the model learned it", duration_text(model.step_ns)),
-               "Resample the data to that step (--resample), or say how they are sampled (--sampling).");
+    return bad(
+        fmt::format("the data has a frame every {}", duration_text(data.schema.step_ns)),
+        fmt::format("one every {}, as the model learned it", duration_text(model.step_ns)),
+        "Resample the data to that step (--resample); forecast, stream and backtest can also be told how they are sampled (--sampling).");
   }
   auto selected = data.select(model.names());
   if (!selected) return selected;
