@@ -12,7 +12,7 @@
 namespace kizzasi::logic {
 namespace {
 
-constexpr const char* kEnforced = "bounds, rates, and linear equalities and inequalities over channels";
+constexpr const char* kLinear = "bounds, rates, and linear equalities and inequalities over channels";
 
 // What an expression is over the real numbers: linear, plus at most one absolute value of something linear.
 struct Shape {
@@ -38,6 +38,7 @@ class Binder {
     if (!conjunction(formula, bound.atoms)) return tl::unexpected(*error_);
     return bound;
   }
+  bool beyond() const { return beyond_; }
 
  private:
   // --- Conditions ---------------------------------------------------------------------------------------------------------------------
@@ -296,7 +297,9 @@ class Binder {
     if (f.text == "abs") return absolute(f);
     if (f.text == "rate") return rate(f);
     if (f.text == "prev") return previous(f);
-    if (f.text == "sum" || f.text == "mean") return total(f);
+    const bool window = f.operands.size() == 2 && f.operands[1].op == Op::kNumber &&
+                        (nanoseconds(f.operands[1].text).has_value() || f.operands[1].text == "samples");
+    if (f.text == "sum" || (f.text == "mean" && !window)) return total(f);
     (void)refuse(f, fmt::format("{}(...)", f.text), f.text == "max" || f.text == "min" ? "Bound each of its channels." : "");
     return {};
   }
@@ -487,7 +490,8 @@ class Binder {
 
   bool refuse(const Formula& f, const std::string& what, std::string hint) { return refuse_at(f.offset, what, std::move(hint)); }
   bool refuse_at(std::size_t offset, const std::string& what, std::string hint) {
-    return bad(offset, fmt::format("{} is not enforced by this version", what), kEnforced, std::move(hint));
+    if (!error_) beyond_ = true;
+    return bad(offset, fmt::format("{} cannot stand here", what), kLinear, std::move(hint));
   }
   bool bad(std::size_t offset, std::string what, std::string expected, std::string hint) {
     if (!error_) error_ = Error{Fault::kBadInput, std::move(what), source_.place(offset), std::move(expected), std::move(hint)};
@@ -498,12 +502,16 @@ class Binder {
   const Source& source_;
   std::optional<std::size_t> every_;
   std::optional<Error> error_;
+  bool beyond_ = false;
 };
 
 }  // namespace
 
-Result<BoundConstraint> bind(const Formula& formula, const Schema& schema, const Source& source) {
-  return Binder(schema, source).run(formula);
+Result<BoundConstraint> bind(const Formula& formula, const Schema& schema, const Source& source, bool* beyond) {
+  Binder binder(schema, source);
+  auto bound = binder.run(formula);
+  if (beyond != nullptr) *beyond = binder.beyond();
+  return bound;
 }
 
 }  // namespace kizzasi::logic

@@ -13,15 +13,16 @@
 
 namespace kizzasi::logic {
 
-// One constraint, bound: all of its atoms must hold. `*` has become one atom for each channel that is predicted (role target).
+// One constraint that needs no choice and looks back no further than one frame, bound: all of its atoms must hold. `*` has become one atom
+// for each channel that is predicted (role target).
 struct BoundConstraint {
   Formula formula;
   std::vector<Atom> atoms;
 };
 
 // Names: a channel's own, or c1, c2, ... by position where none has that name. Units are compared as text; a side without one fits any.
-// Errors: unknown channel (names the nearest), units that differ (names both), products of channels, and every form that is not enforced:
-// temporal operators, or, not, norms, min, max, accel, integral, looking back more than one frame. Thread: any. Real-time: no.
-Result<BoundConstraint> bind(const Formula& formula, const Schema& schema, const Source& source);
+// Errors: unknown channel (names the nearest), units that differ (names both), and every form beyond linear conditions on the present, the
+// frame before and rates: `beyond`, where given, tells whether it is this, which clauses.h may still read. Thread: any. Real-time: no.
+Result<BoundConstraint> bind(const Formula& formula, const Schema& schema, const Source& source, bool* beyond = nullptr);
 
 }  // namespace kizzasi::logic

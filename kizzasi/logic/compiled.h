@@ -8,6 +8,7 @@
 
 #include "kizzasi/logic/grid.h"
 #include "kizzasi/logic/guard.h"
+#include "kizzasi/logic/joint.h"
 #include "kizzasi/logic/predicate.h"
 
 namespace kizzasi::logic {
@@ -26,6 +27,7 @@ struct CompiledConstraint {
   Policy policy = Policy::kProject;
   std::uint32_t first_atom = 0, atoms = 0;
   std::vector<std::uint32_t> channels;  // that it can move
+  std::int64_t joint = -1;              // its number among those that are enforced together; they have no atoms
   bool enforced() const { return policy != Policy::kWarn; }
 };
 
@@ -73,6 +75,7 @@ struct Compiled {
   std::vector<std::vector<std::uint32_t>> hard, soft;  // (channels) boxes in the order in which they are obeyed
   std::vector<std::int64_t> group_of;                  // (channels) -1: none
   std::vector<Group> groups;
+  std::unique_ptr<Joint> joint;  // null: all are simpler
 
   bool timed() const { return schema.step_ns != 0; }
   const CompiledConstraint& constraint_of(std::uint32_t atom) const { return constraints[atoms[atom].constraint]; }

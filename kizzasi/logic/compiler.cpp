@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "kizzasi/logic/binder.h"
+#include "kizzasi/logic/channel_names.h"
+#include "kizzasi/logic/clauses.h"
 #include "kizzasi/logic/parser.h"
 
 namespace kizzasi::logic {
@@ -43,16 +45,33 @@ std::optional<double> factor_between(const std::vector<Member>& direction, const
 
 class Compiler {
  public:
-  Compiler(const Schema& schema, EmittedGrid grid) : grid_(grid) { out_.schema = schema; }
+  // `joint`: (constraints) 1 where it is known to need more than bounds and sums along one direction.
+  Compiler(const Schema& schema, EmittedGrid grid, std::vector<std::uint8_t>& joint) : grid_(grid), joint_(joint) { out_.schema = schema; }
 
   Result<Compiled> run(std::span<const ConstraintText> constraints, std::span<const double> scale) {
     if (!settings(scale)) return tl::unexpected(*error_);
     for (const ConstraintText& text : constraints) {
       if (auto done = add(text); !done) return tl::unexpected(done.error());
     }
-    if (!sort_atoms() || !order_boxes() || !order_groups() || !meets() || !groups_meet()) return tl::unexpected(*error_);
+    if (!sort_atoms() || !spread() || !order_boxes() || !order_groups() || !meets() || !groups_meet())
+      return tl::unexpected(error_ ? *error_ : Error{});
+    if (!joint_constraints_.empty()) {
+      auto joint = Joint::build(out_.schema, out_.grid, std::move(joint_constraints_), out_.squared_scale);
+      if (!joint) return tl::unexpected(joint.error());
+      out_.joint = *std::move(joint);
+      for (const JointClause& clause : out_.joint->clauses()) {
+        CompiledConstraint& constraint = out_.constraints[out_.joint->constraints()[clause.constraint].index];
+        for (const std::uint32_t channel : clause.channels) {
+          if (std::find(constraint.channels.begin(), constraint.channels.end(), channel) == constraint.channels.end()) {
+            constraint.channels.push_back(channel);
+          }
+        }
+      }
+    }
     return std::move(out_);
   }
+  // True where more constraints were found to need to be enforced together: compile again.
+  bool spreads() const { return spreads_; }
 
  private:
   bool settings(std::span<const double> scale) {
@@ -95,18 +114,36 @@ class Compiler {
     }
     auto formula = parse_formula(source);
     if (!formula) return tl::unexpected(formula.error());
-    auto bound = bind(*formula, out_.schema, source);
-    if (!bound) return tl::unexpected(bound.error());
+    std::uint8_t& joint = joint_[out_.constraints.size()];
+    BoundConstraint bound;
+    std::vector<Choice> clauses;
+    if (joint == 0) {
+      bool beyond = false;
+      auto simple = bind(*formula, out_.schema, source, &beyond);
+      if (!simple && !beyond) return tl::unexpected(simple.error());
+      if (simple) bound = *std::move(simple);
+      if (beyond) joint = 1;
+    }
+    if (joint != 0) {
+      auto made = clauses_of(*formula, out_.schema, source);
+      if (!made) return tl::unexpected(made.error());
+      clauses = *std::move(made);
+    }
     CompiledConstraint constraint;
     constraint.text = text;
     if (constraint.text.name.empty()) constraint.text.name = text.that;
     constraint.read_as = bracketed(*formula);
     constraint.policy = *policy;
     constraint.first_atom = static_cast<std::uint32_t>(out_.atoms.size());
-    constraint.atoms = static_cast<std::uint32_t>(bound->atoms.size());
-    for (Atom& atom : bound->atoms) {
+    constraint.atoms = static_cast<std::uint32_t>(bound.atoms.size());
+    for (Atom& atom : bound.atoms) {
       atom.constraint = static_cast<std::uint32_t>(out_.constraints.size());
       out_.atoms.push_back(std::move(atom));
+    }
+    if (joint != 0) {
+      constraint.joint = static_cast<std::int64_t>(joint_constraints_.size());
+      joint_constraints_.push_back(
+          {static_cast<std::uint32_t>(out_.constraints.size()), constraint.text, constraint.enforced(), std::move(clauses)});
     }
     out_.constraints.push_back(std::move(constraint));
     return {};
@@ -137,6 +174,47 @@ class Compiler {
       if (!done) return false;
     }
     return true;
+  }
+
+  // What shares a channel with constraints that are enforced together is enforced together with them.
+  bool spread() {
+    std::vector<std::uint8_t> taken(out_.schema.size(), 0);
+    for (const JointConstraint& constraint : joint_constraints_) {
+      if (!constraint.enforced) continue;
+      for (const std::size_t channel : channels_of(constraint.clauses)) taken[channel] = 1;
+    }
+    for (std::size_t i = 0; i < out_.constraints.size(); ++i) {
+      const CompiledConstraint& constraint = out_.constraints[i];
+      if (joint_[i] != 0 || !constraint.enforced()) continue;
+      if (std::any_of(constraint.channels.begin(), constraint.channels.end(), [&](std::uint32_t c) { return taken[c] != 0; })) join(i);
+    }
+    return !spreads_;
+  }
+
+  // The predicted channels that clauses name, also those of the past.
+  std::vector<std::size_t> channels_of(const std::vector<Choice>& clauses) const {
+    std::vector<std::size_t> channels;
+    const auto visit = [&](const auto& self, const Formula& f) -> void {
+      if (f.op == Op::kEveryChannel) {
+        for (const std::size_t channel : out_.schema.with_role(Role::kTarget)) channels.push_back(channel);
+      }
+      if (f.op == Op::kChannel || f.op == Op::kProposition) {
+        const auto channel = channel_named(f.text, out_.schema, {}, 0);
+        if (channel && out_.moves[*channel] != 0) channels.push_back(*channel);
+      }
+      for (const Formula& operand : f.operands) self(self, operand);
+    };
+    for (const Choice& choice : clauses) {
+      for (const Branch& branch : choice) {
+        for (const Literal& literal : branch) visit(visit, literal.formula);
+      }
+    }
+    return channels;
+  }
+
+  void join(std::size_t constraint) {
+    joint_[constraint] = 1;
+    spreads_ = true;
   }
 
   bool add_box(std::uint32_t index, std::uint32_t channel, bool fixed) {
@@ -204,30 +282,23 @@ class Compiler {
       group = &out_.groups.back();
       if (constraint.text.soft) group->weight = constraint.text.weight;
     } else if (constraint.text.soft || group->weight) {
-      return clash(atom, *group, "a soft coupled constraint beside another one over the same channels is not enforced by this version");
+      return join_with(atom, *group);
     }
     Row row{index, {}};
     for (const Half& half : atom.halves) {
       const auto factor = factor_between(group->members, direction_of(half, moving));
-      if (!factor)
-        return clash(atom, *group, "several coupled constraints over the same channels are not enforced together by this version");
+      if (!factor) return join_with(atom, *group);
       row.factors.push_back(*factor);
     }
     group->rows.push_back(std::move(row));
     return true;
   }
 
-  bool clash(const Atom& atom, const Group& group, const char* what) {
-    const std::vector<std::uint32_t>& mine = out_.constraints[atom.constraint].channels;
-    std::string shared, partner;
-    for (const Member& member : group.members) {
-      if (std::find(mine.begin(), mine.end(), member.channel) == mine.end()) continue;
-      shared.append(shared.empty() ? "'" : ", '").append(out_.schema.channels[member.channel].name).append("'");
-    }
-    const std::uint32_t first = group.rows.empty() ? atom.constraint : out_.atoms[group.rows.front().atom].constraint;
-    if (first != atom.constraint) partner = fmt::format(" The other one is '{}'.", out_.constraints[first].text.name);
-    return bad_at(atom, what, "one linear condition over these channels, or several along the same direction",
-                  fmt::format("They share {}.{}", shared, partner));
+  // Another direction over the same channels, or a soft sum beside a hard one: a program solves them together.
+  bool join_with(const Atom& atom, const Group& group) {
+    join(atom.constraint);
+    for (const Row& row : group.rows) join(out_.atoms[row.atom].constraint);
+    return false;
   }
 
   // --- Order: lower priority numbers first; among equals bounds, then rates, then coupled conditions; then as written -------------------
@@ -242,8 +313,8 @@ class Compiler {
       const CompiledConstraint& constraint = out_.constraint_of(box.atom);
       if (!constraint.enforced()) continue;
       if (constraint.text.soft && out_.group_of[box.channel] >= 0) {
-        return bad_at(out_.atoms[box.atom], "a soft bound on a channel that a coupled constraint moves too is not enforced by this version",
-                      "soft = false", fmt::format("The channel is '{}'.", out_.schema.channels[box.channel].name));
+        join(out_.atoms[box.atom].constraint);
+        return false;
       }
       (constraint.text.soft ? out_.soft : out_.hard)[box.channel].push_back(i);
     }
@@ -353,13 +424,21 @@ class Compiler {
   EmittedGrid grid_;
   Compiled out_;
   std::optional<Error> error_;
+  std::vector<std::uint8_t>& joint_;
+  std::vector<JointConstraint> joint_constraints_;
+  bool spreads_ = false;
 };
 
 }  // namespace
 
 Result<Compiled> compile(const Schema& schema, std::span<const ConstraintText> constraints, EmittedGrid grid,
                          std::span<const double> scale) {
-  return Compiler(schema, grid).run(constraints, scale);
+  std::vector<std::uint8_t> joint(constraints.size(), 0);
+  for (;;) {
+    Compiler compiler(schema, grid, joint);
+    auto compiled = compiler.run(constraints, scale);
+    if (compiled || !compiler.spreads()) return compiled;
+  }
 }
 
 }  // namespace kizzasi::logic

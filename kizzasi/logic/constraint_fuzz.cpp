@@ -1,7 +1,11 @@
-// libFuzzer target: any text must end in a tree that prints and reads back, or in an error; never in a crash.
+// libFuzzer target: any text must end in a tree that prints and reads back, or in an error; never in a crash. What compiles is enforced
+// under hostile frames: what goes out obeys, or is said not to.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "kizzasi/logic/formula.h"
 #include "kizzasi/logic/guard.h"
@@ -28,8 +32,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   GuardReport report;
   (*guard)->prepare(report);
   (*guard)->reset(state);
-  for (std::int64_t t = 0; t < 3; ++t) {
-    (*guard)->propose(state, t * 1'000'000, value, report, scratch);
+  constexpr double kHostile[] = {
+      0.5, -3, 1e9, -1e30, 5e-324, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
+  for (std::int64_t t = 0; t < 6; ++t) {
+    for (std::size_t c = 0; c < 3; ++c) value[c] = kHostile[(size + 3 * static_cast<std::size_t>(t) + 2 * c) % std::size(kHostile)];
+    value[2] = static_cast<double>(t) - 2;
+    const std::vector<std::byte> before = state;
+    const GuardStatus status = (*guard)->propose(state, t * 1'000'000, value, report, scratch);
+    if (state != before) std::abort();
+    const bool said = status == GuardStatus::kInfeasible || report.broken[0] != 0;
+    (*guard)->check(state, t * 1'000'000, value, report);
+    if (!said && report.broken[0] != 0) std::abort();
+    if (!std::isfinite(value[0]) || !std::isfinite(value[1])) std::abort();
     (*guard)->accept(state, t * 1'000'000, {}, value);
   }
   return 0;

@@ -30,6 +30,53 @@ Form form_of(const Compiled& c, const CompiledConstraint& constraint) {
   return form;
 }
 
+// Of constraints that are enforced together with others over the same channels.
+struct JointForm {
+  bool choice = false, curved = false, past = false, remembers = false, coupled = false;
+  std::size_t channels = 0, rows = 0, combinations = 1;
+};
+
+JointForm joint_form_of(const Compiled& c, const CompiledConstraint& constraint) {
+  JointForm form;
+  std::int64_t in = -1;
+  for (const JointClause& clause : c.joint->clauses()) {
+    if (static_cast<std::int64_t>(clause.constraint) != constraint.joint) continue;
+    form.choice = form.choice || clause.branches.size() > 1;
+    if (!clause.channels.empty()) in = c.joint->group_of(clause.channels.front());
+    for (const auto& branch : clause.branches) {
+      for (const std::uint32_t index : branch) {
+        const JointLiteral& literal = c.joint->literals()[index];
+        form.curved = form.curved || literal.convex;
+        form.past = form.past || literal.looks_elsewhere;
+        form.remembers = form.remembers || literal.kind == Literal::Kind::kKnown;
+        form.coupled = form.coupled || literal.variables.size() > 1;
+      }
+    }
+  }
+  if (in < 0) return form;
+  const JointGroup& group = c.joint->groups()[static_cast<std::size_t>(in)];
+  form.channels = group.channels.size();
+  form.rows = group.rows;
+  form.combinations = group.branches;
+  return form;
+}
+
+std::string joint_class(const JointForm& form) {
+  std::string name = form.choice ? "choice" : form.curved ? "convex" : form.coupled ? "affine" : form.past ? "moving range" : "range";
+  if (form.choice && form.curved) name += " of convex sets";
+  if (form.remembers) name += ", over the past of conditions";
+  return name;
+}
+
+std::string joint_cost(const JointForm& form) {
+  if (form.channels == 0) return "one evaluation a frame";
+  std::string text = fmt::format("a quadratic program of {} channel{} and up to {} row{} where it is broken", form.channels,
+                                 form.channels == 1 ? "" : "s", form.rows, form.rows == 1 ? "" : "s");
+  if (form.curved) text += ", a few times over, until its planes have closed in";
+  if (form.combinations > 1) text += fmt::format("; of {} combinations of branches those that may be nearest", form.combinations);
+  return text;
+}
+
 std::string cost(const Compiled& c, const CompiledConstraint& constraint, Form form) {
   const std::size_t channels = constraint.channels.size();
   switch (form) {
@@ -73,14 +120,15 @@ std::string place(const ConstraintText& text) { return text.line == 0 ? text.whe
 Json explain(const Compiled& c) {
   Json list = Json::array();
   for (const CompiledConstraint& constraint : c.constraints) {
-    const Form form = form_of(c, constraint);
+    const JointForm joint = constraint.joint < 0 ? JointForm{} : joint_form_of(c, constraint);
+    const Form form = constraint.joint < 0 ? form_of(c, constraint) : constraint.channels.empty() ? Form::kGiven : Form::kRow;
     Json one = Json::object();
     one["name"] = constraint.text.name;
     one["that"] = constraint.text.that;
     one["read_as"] = constraint.read_as;
     one["where"] = place(constraint.text);
-    one["class"] = form_name(form);
-    one["cost"] = cost(c, constraint, form);
+    one["class"] = constraint.joint < 0 || form == Form::kGiven ? std::string(form_name(form)) : joint_class(joint);
+    one["cost"] = constraint.joint < 0 ? cost(c, constraint, form) : joint_cost(joint);
     one["enforcement"] = enforcement(constraint, form);
     one["else"] = constraint.text.otherwise;
     one["priority"] = constraint.text.priority;

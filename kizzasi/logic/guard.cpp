@@ -22,7 +22,7 @@ class CompiledGuard final : public Guard {
     for (const Group& group : c_.groups) group_scratch_ = std::max(group_scratch_, group.members.size() * kRowScratch);
   }
 
-  std::size_t state_bytes() const noexcept override { return channels() * kPastBytes; }
+  std::size_t state_bytes() const noexcept override { return channels() * kPastBytes + (c_.joint ? c_.joint->state_bytes() : 0); }
   std::size_t scratch_doubles() const noexcept override { return channels() + 2 * c_.boxes.size() + group_scratch_; }
   std::size_t constraints() const noexcept override { return c_.constraints.size(); }
   std::string_view name(std::size_t constraint) const noexcept override { return c_.constraints[constraint].text.name; }
@@ -39,6 +39,7 @@ class CompiledGuard final : public Guard {
       remember(state, channel, From::kMeasured, kNaN, 0);
       remember(state, channel, From::kCommanded, kNaN, 0);
     }
+    if (c_.joint) c_.joint->reset(state.subspan(channels() * kPastBytes));
   }
 
   GuardStatus propose(std::span<const std::byte> state, std::int64_t time_ns, std::span<double> value, GuardReport& report,
@@ -62,9 +63,24 @@ class CompiledGuard final : public Guard {
       rejected = rejected || c_.constraints[constraint].policy == Policy::kReject;
       held = held || c_.constraints[constraint].policy == Policy::kHold;
     }
+    std::optional<Joint::Look> look;
+    if (c_.joint) {
+      look.emplace(*c_.joint, joint_state(state), moment.past, time_ns);
+      for (std::size_t i = 0; i < c_.joint->constraints().size(); ++i) {
+        const std::uint32_t constraint = c_.joint->constraints()[i].index;
+        const Truth obeys = raw_truth(*look, i, value);
+        if (obeys == Truth::kUnknown) report.unknown[constraint] = 1;
+        if (obeys != Truth::kTrue && !c_.constraints[constraint].channels.empty()) clean = false;  // a branch may not need what is missing
+        if (obeys != Truth::kFalse) continue;
+        clean = false;
+        report.active[constraint] = 1;
+        rejected = rejected || c_.constraints[constraint].policy == Policy::kReject;
+        held = held || c_.constraints[constraint].policy == Policy::kHold;
+      }
+    }
     if (clean) return report.status;  // nothing to move: most frames end here
     if (rejected) {
-      judge(moment, report);
+      judge(moment, look, report);
       report.status = GuardStatus::kRejected;
       return report.status;
     }
@@ -78,12 +94,14 @@ class CompiledGuard final : public Guard {
     }
     const auto limits = [&](std::size_t box) { return Range{ends[2 * box], ends[2 * box + 1]}; };
     for (std::size_t channel = 0; channel < channels(); ++channel) {
-      if (c_.moves[channel] != 0 && c_.group_of[channel] < 0) value[channel] = settled(channel, value[channel], moment, limits);
+      if (c_.moves[channel] != 0 && c_.group_of[channel] < 0 && !is_joint(channel))
+        value[channel] = settled(channel, value[channel], moment, limits);
     }
     for (const Group& group : c_.groups) settle(c_, group, moment, value, ends, rows);
+    if (look) (void)look->settle(value);
 
     measure(raw, moment.past, value, report);
-    judge(moment, report);
+    judge(moment, look, report);
     for (std::size_t i = 0; i < c_.boxes.size(); ++i) {
       const double x = value[c_.boxes[i].channel];
       if (x == ends[2 * i] || x == ends[2 * i + 1]) report.active[c_.atoms[c_.boxes[i].atom].constraint] = 1;
@@ -100,7 +118,10 @@ class CompiledGuard final : public Guard {
   GuardStatus check(std::span<const std::byte> state, std::int64_t time_ns, std::span<const double> value,
                     GuardReport& report) const noexcept override {
     clear(report);
-    judge(moment_of(state, time_ns, value.data()), report);
+    const Moment moment = moment_of(state, time_ns, value.data());
+    std::optional<Joint::Look> look;
+    if (c_.joint) look.emplace(*c_.joint, joint_state(state), moment.past, time_ns);
+    judge(moment, look, report);
     const bool broken = std::any_of(report.broken.begin(), report.broken.end(), [](std::uint8_t flag) { return flag != 0; });
     report.active = report.broken;
     report.status = broken ? GuardStatus::kInfeasible : GuardStatus::kClean;
@@ -110,6 +131,7 @@ class CompiledGuard final : public Guard {
   void interval(std::span<const std::byte> state, std::int64_t time_ns, std::size_t channel, double& low,
                 double& high) const noexcept override {
     const Moment moment = moment_of(state, time_ns, nullptr);
+    if (is_joint(channel)) return joint_interval(state, moment, channel, low, high);
     Range range = bounds_of(channel, moment);
     if (c_.group_of[channel] >= 0) {
       const Group& group = c_.groups[static_cast<std::size_t>(c_.group_of[channel])];
@@ -121,6 +143,7 @@ class CompiledGuard final : public Guard {
 
   void accept(std::span<std::byte> state, std::int64_t time_ns, std::span<const double> measured,
               std::span<const double> emitted) const noexcept override {
+    if (c_.joint) c_.joint->accept(joint_state(state), Past{state.data()}, time_ns, measured, emitted);
     const bool rollout = std::none_of(measured.begin(), measured.end(), [](double x) { return std::isfinite(x); });
     for (std::size_t channel = 0; channel < channels(); ++channel) {
       const double seen = rollout && channel < emitted.size() ? emitted[channel] : channel < measured.size() ? measured[channel] : kNaN;
@@ -134,6 +157,10 @@ class CompiledGuard final : public Guard {
 
  private:
   std::size_t channels() const noexcept { return c_.schema.size(); }
+
+  std::span<std::byte> joint_state(std::span<std::byte> state) const noexcept { return state.subspan(channels() * kPastBytes); }
+  std::span<const std::byte> joint_state(std::span<const std::byte> state) const noexcept { return state.subspan(channels() * kPastBytes); }
+  bool is_joint(std::size_t channel) const noexcept { return c_.joint && c_.joint->group_of(channel) >= 0; }
 
   static void remember(std::span<std::byte> state, std::size_t channel, From from, double value, std::int64_t time) noexcept {
     std::byte* at = state.data() + channel * kPastBytes + (from == From::kMeasured ? 0 : 16);
@@ -176,6 +203,20 @@ class CompiledGuard final : public Guard {
       return reading.tense != Tense::kPrevious && c_.moves[reading.channel] != 0 && !std::isfinite(moment.now(reading.channel));
     });
     return finite ? truth(i, moment) : Truth::kFalse;
+  }
+
+  Truth raw_truth(Joint::Look& look, std::size_t i, std::span<const double> value) const noexcept {
+    double excess = 0;
+    const auto& moving = c_.constraints[c_.joint->constraints()[i].index].channels;
+    const bool finite = std::all_of(moving.begin(), moving.end(), [&](std::uint32_t channel) { return std::isfinite(value[channel]); });
+    return finite ? look.judge(i, value, excess) : Truth::kFalse;
+  }
+
+  // Others start from where they stood last.
+  void joint_interval(std::span<const std::byte> state, const Moment& moment, std::size_t channel, double& low,
+                      double& high) const noexcept {
+    Joint::Look look(*c_.joint, joint_state(state), moment.past, moment.time_ns);
+    look.interval(channel, [&](std::size_t c) { return c_.moves[c] != 0 ? stand_in(moment.past, c) : kNaN; }, low, high);
   }
 
   // True where every target is finite and on the emitted grid already.
@@ -309,7 +350,7 @@ class CompiledGuard final : public Guard {
     }
   }
 
-  void judge(const Moment& moment, GuardReport& report) const noexcept {
+  void judge(const Moment& moment, std::optional<Joint::Look>& look, GuardReport& report) const noexcept {
     for (std::uint32_t i = 0; i < c_.atoms.size(); ++i) {
       const Truth held = truth(i, moment);
       const std::uint32_t constraint = c_.atoms[i].constraint;
@@ -317,6 +358,15 @@ class CompiledGuard final : public Guard {
       if (held != Truth::kFalse) continue;
       report.broken[constraint] = 1;
       report.slack[constraint] = std::max(report.slack[constraint], c_.atoms[i].excess(moment));
+    }
+    for (std::size_t i = 0; look && i < c_.joint->constraints().size(); ++i) {
+      const std::uint32_t constraint = c_.joint->constraints()[i].index;
+      double excess = 0;
+      const Truth held = look->judge(i, {moment.value, channels()}, excess);
+      if (held == Truth::kUnknown) report.unknown[constraint] = 1;
+      if (held != Truth::kFalse) continue;
+      report.broken[constraint] = 1;
+      report.slack[constraint] = excess;
     }
   }
 

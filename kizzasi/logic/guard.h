@@ -44,9 +44,12 @@ struct GuardReport {
   std::vector<double> slack;          // (constraints) by how much it is broken now, in the units of its two sides; the worst of its parts
 };
 
-// Immutable; one for all streams. The state of a stream is a flat block of plain bytes: previous values and times.
-// `propose` leaves no trace, so samples, beams and rejected steps are free; only `accept` moves the state.
-// Only channels with the role target are moved. Others are given: a constraint takes their values as they stand, and is not judged
+// Immutable; one for all streams. The state of a stream is a flat block of plain bytes: previous values and times, what windows and
+// derivatives look back to, and the truth of conditions over the past. The block must be aligned to 8 bytes.
+// Constraints that need more than clamps and one sum (docs/constraints.md) work in memory that the guard lends to one call at a time,
+// without a lock; more calls at once than twice the processors wait for one another. `propose` leaves no trace, so samples, beams and
+// rejected steps are free; only `accept` moves the state. Only channels with the role target are moved. Others are given: a constraint
+// takes their values as they stand, and is not judged
 // (`unknown`) where one is NaN.
 // Thread: any. Real-time: propose, check, interval and accept yes.
 class Guard {
@@ -69,7 +72,8 @@ class Guard {
   virtual GuardStatus check(std::span<const std::byte> state, std::int64_t time_ns, std::span<const double> value,
                             GuardReport& report) const noexcept = 0;
   // The values that this channel may take now, given the past. For a coupled channel: those for which its partners can still be moved so
-  // that all hold. Quantiles are clamped to it. Soft constraints and warnings do not narrow it. Infinite: no limit.
+  // that all hold; where choices leave gaps, the lowest and the highest. Quantiles are clamped to it. Soft constraints and warnings do not
+  // narrow it. Infinite: no limit.
   virtual void interval(std::span<const std::byte> state, std::int64_t time_ns, std::size_t channel, double& low,
                         double& high) const noexcept = 0;
   // The frame that was measured, and the one that was emitted for the same moment (either may hold NaN where there is none).

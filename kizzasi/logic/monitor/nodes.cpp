@@ -372,7 +372,7 @@ class GraphWriter {
     Number x = number(f.operands[0]);
     if (!x) return {};
     const char* per = graph_.schema.step_ns == 0 ? "row" : "s";
-    for (int i = 0; i < static_cast<int>(order); ++i) x->node = *made({.kind = NodeKind::kRate, .a = x->node});
+    for (int i = 0; i < static_cast<int>(order); ++i) x->node = *made({.kind = NodeKind::kRate, .from = f.from, .a = x->node});
     x->unit = order == 1 ? fmt::format("{}/{}", x->unit.empty() ? "*" : x->unit, per)
                          : fmt::format("{}/{}{}", x->unit.empty() ? "*" : x->unit, per, static_cast<int>(order));
     return x;
@@ -387,7 +387,7 @@ class GraphWriter {
       if (!count) return {};
       samples = *count;
     }
-    return Quantity{*made({.kind = NodeKind::kPrevious, .a = x->node, .low = samples}), x->unit};
+    return Quantity{*made({.kind = NodeKind::kPrevious, .from = f.from, .a = x->node, .low = samples}), x->unit};
   }
 
   // mean(x, 10s): the window, where the last argument is a time.

@@ -60,7 +60,8 @@ constexpr bool is_condition(NodeKind kind) { return kind >= NodeKind::kTruth; }
 
 struct Node {
   NodeKind kind = NodeKind::kConstant;
-  bool weak = false;  // kShift, kBack: true where there is no neighbour. kTruth: true
+  bool weak = false;           // kShift, kBack: true where there is no neighbour. kTruth: true
+  From from = From::kDefault;  // kPrevious, kRate: which past they look back to. A monitor sees one trace: to it all are the same
   std::uint32_t a = 0, b = 0;
   double number = 0;               // kConstant
   std::int64_t low = 0, high = 0;  // samples; high kEndless: to the end of the stream
@@ -68,7 +69,7 @@ struct Node {
   std::int64_t reach = 0;          // samples of the past that bounded operators below it look back
 
   bool same(const Node& o) const {
-    return kind == o.kind && weak == o.weak && a == o.a && b == o.b && low == o.low && high == o.high &&
+    return kind == o.kind && weak == o.weak && from == o.from && a == o.a && b == o.b && low == o.low && high == o.high &&
            (number == o.number || (number != number && o.number != o.number));
   }
 };

@@ -82,19 +82,6 @@ double windowed(const Node& node, double* state, double value, double step_s) no
   }
 }
 
-double hours_of(std::string_view zone) {
-  if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return 0;
-  const double hours = std::atof(std::string(zone.substr(1, 2)).c_str()) + std::atof(std::string(zone.substr(4, 2)).c_str()) / 60;
-  return zone[0] == '-' ? -hours : hours;
-}
-
-// Hours since the Monday before 1970.
-double week_hours(std::int64_t time_ns, double zone_hours) noexcept {
-  constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600 * 1'000'000'000, kThursday = std::int64_t{3} * 24 * 3600 * 1'000'000'000;
-  const std::int64_t shifted = (time_ns % kWeek + kThursday + static_cast<std::int64_t>(zone_hours * 3600e9) + 2 * kWeek) % kWeek;
-  return static_cast<double>(shifted) / 3600e9;
-}
-
 // On what scale a number is exact: the sum of the sizes of its terms.
 double magnitude(const NodeGraph& graph, std::uint32_t index, std::span<const double> values) noexcept {
   const Node& node = graph.nodes[index];
@@ -116,8 +103,20 @@ double magnitude(const NodeGraph& graph, std::uint32_t index, std::span<const do
 
 }  // namespace
 
+double zone_hours_of(std::string_view zone) {
+  if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return 0;
+  const double hours = std::atof(std::string(zone.substr(1, 2)).c_str()) + std::atof(std::string(zone.substr(4, 2)).c_str()) / 60;
+  return zone[0] == '-' ? -hours : hours;
+}
+
+double week_hours(std::int64_t time_ns, double zone_hours) noexcept {
+  constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600 * 1'000'000'000, kThursday = std::int64_t{3} * 24 * 3600 * 1'000'000'000;
+  const std::int64_t shifted = (time_ns % kWeek + kThursday + static_cast<std::int64_t>(zone_hours * 3600e9) + 2 * kWeek) % kWeek;
+  return static_cast<double>(shifted) / 3600e9;
+}
+
 Numbers::Numbers(const NodeGraph& graph, const std::vector<bool>& skipped) : offset_(graph.nodes.size(), 0) {
-  zone_hours_ = hours_of(graph.schema.zone);
+  zone_hours_ = zone_hours_of(graph.schema.zone);
   std::size_t at = 1;  // the time of the last sample
   std::int64_t longest_chain = 0;
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {

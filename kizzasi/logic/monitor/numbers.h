@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kizzasi/logic/monitor/lattice.h"
@@ -33,6 +34,10 @@ class Numbers {
   std::int64_t memory_ = 0;
   double zone_hours_ = 0;
 };
+
+// How many hours ahead a zone such as "+02:00" is; and the hours since Monday, 0:00 there.
+double zone_hours_of(std::string_view zone);
+double week_hours(std::int64_t time_ns, double zone_hours) noexcept;
 
 // A comparison's truth as it reads in floating point (`==` within the tolerance of equalities), and its robustness.
 Verdict truth_of(const NodeGraph& graph, std::uint32_t node, std::span<const double> values) noexcept;
