@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kEps = 2.220446049250313e-16;
 constexpr int kMostTurns = 160;  // of one program, until its answer is exact
-constexpr double kNear = 1e-7;   // of its size: what a curved condition misses by rounding and the last planes, not in earnest
+constexpr double kNear = 1e-12;  // of its size: what a curved condition misses by rounding and the last planes, not in earnest
 constexpr double kHeavy = 1e10;  // how much dearer a broken condition is than distance where it cannot hold
 constexpr double kSizes[] = {1e18, 1e12, 1e8, 1e4,
                              1e2,  8,    1,   0};  // values beyond so many units are taken as that, where digits would not suffice

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <thread>
 
 #include "kizzasi/base/rng.h"
 #include "kizzasi/logic/guard.h"
@@ -216,6 +217,72 @@ TEST(Joint, RandomPolytopesObeyTheConditionsOfOptimality) {
   }
 }
 
+TEST(Joint, BallsAndEllipsoidsGiveTheNearestPoint) {
+  // Of a ball: y / |y|. Of an ellipse x^2 + 4 y^2 <= 4: the root of its multiplier's equation, by bisection.
+  Rng rng(12);
+  Stream ball(channels({"x", "y", "z"}), {"norm(x - 1, y, z) <= 2"});
+  Stream ellipse(channels({"x", "y"}), {"x * x + 4 * y * y <= 4"});
+  Stream cut(channels({"x", "y"}), {"norm(x, y) <= 2", "x + y <= 1"});
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::vector<double> y{5 * rng.normal(), 5 * rng.normal(), 5 * rng.normal()};
+    const double size = std::sqrt((y[0] - 1) * (y[0] - 1) + y[1] * y[1] + y[2] * y[2]), shrink = std::min(1.0, 2 / size);
+    const std::vector<double> x = ball.propose(y);
+    EXPECT_NEAR(x[0], 1 + (y[0] - 1) * shrink, 1e-9);
+    EXPECT_NEAR(x[1], y[1] * shrink, 1e-9);
+    EXPECT_NEAR(x[2], y[2] * shrink, 1e-9);
+    double least = 0, most = 1e6;
+    const auto level = [&](double m) { return std::pow(y[0] / (1 + m), 2) + 4 * std::pow(y[1] / (1 + 4 * m), 2); };
+    for (int i = 0; i < 200; ++i) (level((least + most) / 2) > 4 ? least : most) = (least + most) / 2;
+    const double m = level(0) <= 4 ? 0 : least;
+    const std::vector<double> e = ellipse.propose({y[0], y[1]});
+    EXPECT_NEAR(e[0], y[0] / (1 + m), 1e-6) << fmt::format("{}", fmt::join(y, ", "));
+    EXPECT_NEAR(e[1], y[1] / (1 + 4 * m), 1e-6);
+    EXPECT_NEAR(distance(e, {y[0], y[1]}), std::hypot(y[0] - y[0] / (1 + m), y[1] - y[1] / (1 + 4 * m)), 1e-9);
+    EXPECT_LE(e[0] * e[0] + 4 * e[1] * e[1], 4);
+    const std::vector<double> c = cut.propose({y[0], y[1]});
+    EXPECT_LE(std::sqrt(c[0] * c[0] + c[1] * c[1]), 2);
+    EXPECT_LE(c[0] + c[1], 1);
+  }
+}
+
+TEST(Joint, AsManyCallsAtOnceAsThereAreThreads) {
+  const Stream shared(channels({"x", "y"}), {"x + y <= 3", "x - y <= 1", "norm(x, y) <= 4", "x <= 1 or y <= -1"});
+  const auto answers = [&](std::uint64_t seed) {
+    Rng rng(seed);
+    std::vector<double> scratch(shared.guard->scratch_doubles()), all;
+    GuardReport report;
+    shared.guard->prepare(report);
+    for (int turn = 0; turn < 200; ++turn) {
+      std::vector<double> x{6 * rng.normal(), 6 * rng.normal()};
+      shared.guard->propose(shared.state, 0, x, report, scratch);
+      all.insert(all.end(), x.begin(), x.end());
+    }
+    return all;
+  };
+  std::vector<std::vector<double>> alone(16), together(16);
+  for (std::size_t i = 0; i < alone.size(); ++i) alone[i] = answers(i);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < together.size(); ++i) threads.emplace_back([&together, &answers, i] { together[i] = answers(i); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(alone, together);
+}
+
+TEST(Joint, ASavedStateGoesOnAsTheOneThatRan) {
+  Stream s(channels({"x", "y"}), {"mean(x, 4s) <= 2", "abs(accel(y)) <= 3", "once[0, 3] y > 2 -> x <= 0"});
+  Rng rng(2);
+  for (int t = 0; t < 20; ++t) (void)s.roll({4 * rng.normal(), 4 * rng.normal()});
+  const std::vector<std::byte> saved = s.state;
+  const std::int64_t time = s.time;
+  std::vector<std::vector<double>> first, second;
+  for (std::vector<std::vector<double>>* out : {&first, &second}) {
+    s.state = saved;
+    s.time = time;
+    Rng same(3);
+    for (int t = 0; t < 20; ++t) out->push_back(s.roll({4 * same.normal(), 4 * same.normal()}));
+  }
+  EXPECT_EQ(first, second);
+}
+
 TEST(Joint, SoftRowsGiveWayByTheirPrice) {
   // (x - 4)^2 + w max(0, x - 1)^2 with y free: x = (4 + w) / (1 + w).
   std::vector<ConstraintText> list = texts({"x + y <= 100", "x - y <= 100"});
@@ -274,8 +341,11 @@ TEST(Joint, WhatLooksBackIsAffineInWhatIsNow) {
 }
 
 TEST(Joint, AWindowIsNoListOfNumbers) {
-  EXPECT_EQ(Stream(channels({"x"}), {"mean(x, 10s) <= 3"}).propose({9})[0], 3);
-  EXPECT_EQ(Stream(channels({"x"}), {"mean(x, 2 [samples]) <= 3"}).propose({9})[0], 3);
+  for (const char* that : {"mean(x, 10s) <= 3", "mean(x, 2 [samples]) <= 3"}) {
+    const double x = Stream(channels({"x"}), {that}).propose({9})[0];
+    EXPECT_LE(x, 3);
+    EXPECT_NEAR(x, 3, 1e-12);
+  }
   EXPECT_EQ(Stream(channels({"x"}), {"mean(x, 1) <= 3"}).propose({9})[0], 5);  // of x and 1
 }
 
