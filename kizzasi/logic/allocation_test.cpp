@@ -32,6 +32,7 @@ TEST(Allocation, NeitherDoesOneThatSolvesProgramsAndRemembers) {
                                     {"ball", "norm(a, b) <= 3 or norm(a - 4, c) <= 2"},
                                     {"window", "mean(c, 100ms) <= 2"},
                                     {"past", "once[0, 5] a > 1 -> d <= 4", "hold"},
+                                    {"deadline", "a > 3 -> eventually[0, 5] d < 2"},
                                     {"accel", "abs(accel(a)) <= 90000", "warn"}};
   texts.push_back({.name = "soft", .that = "b + c <= 0 or d >= 0", .soft = true});
   for (const int decimals : {-1, 3}) step_without_memory(texts, decimals, 300);

@@ -13,6 +13,8 @@
 namespace kizzasi::logic {
 namespace {
 
+constexpr std::int64_t kLongestPromise = 1'000'000;  // samples
+
 Formula joined(Op op, Formula a, Formula b, std::size_t offset) {
   Formula f;
   f.op = op;
@@ -172,8 +174,7 @@ class ClauseWriter {
       case Op::kSince:
         return past(f, wanted);
       default:
-        return refuse(f.offset, fmt::format("the temporal operator '{}'{}", word(f.op), f.interval.given ? " with an interval" : ""),
-                      "conditions on the present and the past", "");
+        return future(f, wanted);
     }
   }
 
@@ -271,6 +272,94 @@ class ClauseWriter {
       return {};
     }
     return *samples;
+  }
+
+  // --- The future: promises -------------------------------------------------------------------------------------------------------------
+
+  Made future(const Formula& f, bool wanted) {
+    Promise p;
+    SampleInterval span{1, 1};
+    if (f.op != Op::kNext) {
+      const auto samples = interval(f);
+      if (!samples) return {};
+      span = *samples;
+    }
+    p.low = span.low;
+    p.high = span.high;
+    const bool one = f.op == Op::kNext || f.op == Op::kAlways || f.op == Op::kEventually;
+    const Formula& last = one ? f.operands[0] : f.operands[1];
+    // What must hold in the end, and what must hold, or sets free, on the way there.
+    bool reach = f.op == Op::kEventually || f.op == Op::kUntil;
+    if (!wanted && f.op != Op::kNext) reach = !reach;
+    p.kind = reach ? Promise::Kind::kReach : Promise::Kind::kKeep;
+    if (f.op == Op::kUnless) return unless(f, wanted, span);
+    auto goal = expand(last, wanted);
+    auto stay = one ? Made{reach ? always_true() : Choice{}} : goal ? expand(f.operands[0], wanted) : Made{};
+    if (!goal || !stay) return {};
+    p.goal = *std::move(goal);
+    p.stay = *std::move(stay);
+    return promised(f, std::move(p), !one);
+  }
+
+  // p unless q: p at every frame of [0, high], until q at or after `low` sets free.
+  Made unless(const Formula& f, bool wanted, const SampleInterval& span) {
+    if (span.low > 0) return refuse(f.offset, "'unless' with an interval that begins later", "unless[0, b]", "");
+    if (!wanted) {  // not p at some frame, and until then not q
+      Formula both = joined(Op::kUntil, {}, {}, f.offset);
+      Formula not_q;
+      not_q.op = Op::kNot;
+      not_q.offset = f.offset;
+      not_q.operands = {f.operands[1]};
+      Formula neither;
+      neither.op = Op::kNot;
+      neither.offset = f.offset;
+      neither.operands = {f.operands[0]};
+      both.operands = {not_q, joined(Op::kAnd, neither, not_q, f.offset)};
+      both.interval = f.interval;
+      return future(both, true);
+    }
+    auto goal = expand(f.operands[0], true), free = goal ? expand(f.operands[1], true) : Made{};
+    if (!goal || !free) return {};
+    Promise p;
+    p.kind = Promise::Kind::kKeep;
+    p.high = span.high;
+    p.frees_at_once = true;
+    p.goal = *std::move(goal);
+    p.stay = *std::move(free);
+    return promised(f, std::move(p), true);
+  }
+
+  Made promised(const Formula& f, Promise p, bool has_stay) {
+    if (p.kind == Promise::Kind::kReach && p.high == kEndless) {
+      (void)bad(f.offset, fmt::format("'{}' sets no deadline: no frame is the last at which it could still be kept", print(f)),
+                "an interval with an end, such as eventually[0, 10s]", "");
+      return {};
+    }
+    if (p.high != kEndless && p.high > kLongestPromise) {
+      (void)bad(f.offset, fmt::format("the interval of '{}' ends {} samples ahead", print(f), p.high),
+                fmt::format("at most {}", kLongestPromise), "");
+      return {};
+    }
+    if (has_stay && p.kind == Promise::Kind::kReach && p.low > 0) {
+      return refuse(f.offset, fmt::format("'{}' with an interval that begins later", word(f.op)), "an interval that begins at 0", "");
+    }
+    for (const Choice* choice : {&p.goal, &p.stay}) {
+      for (const Branch& branch : *choice) {
+        for (const Literal& literal : branch) {
+          if (literal.kind != Literal::Kind::kKnown) continue;
+          (void)bad(literal.offset, "a condition of the future that is about the past cannot be aimed at", "conditions on values of then",
+                    "");
+          return {};
+        }
+      }
+    }
+    Literal literal;
+    literal.kind = Literal::Kind::kPromise;
+    literal.offset = f.offset;
+    literal.promise = std::make_shared<const Promise>(std::move(p));
+    Choice one(1);
+    one.front().push_back(std::move(literal));
+    return one;
   }
 
   // --- Comparisons -----------------------------------------------------------------------------------------------------------------------

@@ -204,11 +204,19 @@ class Compiler {
       }
       for (const Formula& operand : f.operands) self(self, operand);
     };
-    for (const Choice& choice : clauses) {
+    const auto visit_all = [&](const auto& self, const Choice& choice) -> void {
       for (const Branch& branch : choice) {
-        for (const Literal& literal : branch) visit(visit, literal.formula);
+        for (const Literal& literal : branch) {
+          if (literal.promise) {
+            self(self, literal.promise->goal);
+            self(self, literal.promise->stay);
+          } else {
+            visit(visit, literal.formula);
+          }
+        }
       }
-    }
+    };
+    for (const Choice& choice : clauses) visit_all(visit_all, choice);
     return channels;
   }
 

@@ -32,7 +32,7 @@ Form form_of(const Compiled& c, const CompiledConstraint& constraint) {
 
 // Of constraints that are enforced together with others over the same channels.
 struct JointForm {
-  bool choice = false, curved = false, past = false, remembers = false, coupled = false;
+  bool choice = false, curved = false, past = false, remembers = false, coupled = false, ahead = false;
   std::size_t channels = 0, rows = 0, combinations = 1;
 };
 
@@ -41,6 +41,7 @@ JointForm joint_form_of(const Compiled& c, const CompiledConstraint& constraint)
   std::int64_t in = -1;
   for (const JointClause& clause : c.joint->clauses()) {
     if (static_cast<std::int64_t>(clause.constraint) != constraint.joint) continue;
+    form.ahead = form.ahead || clause.promise >= 0;
     form.choice = form.choice || clause.branches.size() > 1;
     if (!clause.channels.empty()) in = c.joint->group_of(clause.channels.front());
     for (const auto& branch : clause.branches) {
@@ -64,6 +65,7 @@ JointForm joint_form_of(const Compiled& c, const CompiledConstraint& constraint)
 std::string joint_class(const JointForm& form) {
   std::string name = form.choice ? "choice" : form.curved ? "convex" : form.coupled ? "affine" : form.past ? "moving range" : "range";
   if (form.choice && form.curved) name += " of convex sets";
+  if (form.ahead) name = "deadline";
   if (form.remembers) name += ", over the past of conditions";
   return name;
 }

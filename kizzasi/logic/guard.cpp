@@ -78,7 +78,8 @@ class CompiledGuard final : public Guard {
         held = held || c_.constraints[constraint].policy == Policy::kHold;
       }
     }
-    if (clean) return report.status;  // nothing to move: most frames end here
+    if (c_.joint && c_.joint->promises()) clean = false;  // a deadline may ask for more than what is broken now
+    if (clean) return report.status;                      // nothing to move: most frames end here
     if (rejected) {
       judge(moment, look, report);
       report.status = GuardStatus::kRejected;

@@ -7,16 +7,13 @@
 #include <numeric>
 #include <thread>
 
-#include "kizzasi/logic/monitor/numbers.h"
+#include "kizzasi/logic/curvature.h"
 
 namespace kizzasi::logic {
 namespace {
 
 constexpr std::size_t kMostCombinations = 4096;  // of branches in one group
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// What an expression is in the channels that move now.
-enum class Curve : std::uint8_t { kStill, kAffine, kSquares, kQuadratic, kConvex, kConcave, kOther };
 
 bool is_window(NodeKind kind) { return kind >= NodeKind::kWindowMean && kind <= NodeKind::kWindowIntegral; }
 
@@ -48,6 +45,10 @@ class JointBuilder {
     for (JointClause& clause : j_->clauses_) {
       if (!gather(clause)) return tl::unexpected(*error_);
     }
+    find_rates(graph);
+    for (std::size_t i = 0; i < j_->literals_.size(); ++i) {
+      if (!can_aim(j_->literals_[i], i)) return tl::unexpected(*error_);
+    }
     if (!group()) return tl::unexpected(*error_);
     lay_out(graph);
     make_pool();
@@ -61,137 +62,159 @@ class JointBuilder {
     return {text.that, text.where, text.line, text.column};
   }
 
+  // A branch with what it takes on.
+  struct Way {
+    std::vector<std::uint32_t> literals, takes;
+  };
+  using Ways = std::vector<Way>;
+
   bool add_clause(std::uint32_t constraint, const Choice& choice) {
     JointClause clause;
     clause.constraint = constraint;
     clause.enforced = j_->constraints_[constraint].enforced;
-    for (const Branch& branch : choice) {
-      std::vector<std::uint32_t>& into = clause.branches.emplace_back();
-      for (const Literal& literal : branch) {
-        if (clause.branches.size() == 1 && into.empty()) clause.offset = literal.offset;
-        const auto root = graph_builder_.add(literal.formula, source_of(constraint));
-        if (!root) {
-          error_ = root.error();
-          return false;
-        }
-        JointLiteral made;
-        made.kind = literal.kind;
-        made.apart = literal.apart;
-        made.weak = literal.weak;
-        made.negated = literal.negated;
-        made.node = *root;  // of the list of roots, until the graph is there
-        into.push_back(static_cast<std::uint32_t>(j_->literals_.size()));
-        j_->literals_.push_back(std::move(made));
-        place_.push_back({constraint, literal.offset});
-        j_->constraint_of_literal_.push_back(constraint);
+    clause.offset = choice.empty() || choice.front().empty() ? 0 : choice.front().front().offset;
+    add_ways(clause, ways_of(choice, constraint), Deed::kNothing);
+    put(std::move(clause));
+    return !error_;
+  }
+
+  static void add_ways(JointClause& clause, const Ways& ways, Deed deed) {
+    for (const Way& way : ways) {
+      clause.branches.push_back(way.literals);
+      clause.takes.push_back(way.takes);
+      clause.deeds.push_back(deed);
+    }
+  }
+
+  std::uint32_t put(JointClause clause) {
+    if (clause.branches.size() > kMostBranches) {
+      (void)bad(clause.constraint, clause.offset, fmt::format("it leaves more than {} branches to choose from", kMostBranches),
+                "fewer choices in one constraint", "");
+    }
+    j_->clauses_of_[clause.constraint].push_back(static_cast<std::uint32_t>(j_->clauses_.size()));
+    j_->clauses_.push_back(std::move(clause));
+    return static_cast<std::uint32_t>(j_->clauses_.size() - 1);
+  }
+
+  std::uint32_t literal_of(const Literal& literal, std::uint32_t constraint, std::int64_t ahead = 0, std::int64_t ahead_of = -1) {
+    JointLiteral made;
+    made.kind = literal.kind;
+    made.apart = literal.apart;
+    made.weak = literal.weak;
+    made.negated = literal.negated;
+    made.ahead = ahead;
+    made.ahead_of = ahead_of;
+    const auto root = graph_builder_.add(literal.formula, source_of(constraint));
+    if (root) made.node = *root;  // of the list of roots, until the graph is there
+    if (!root && !error_) error_ = root.error();
+    j_->literals_.push_back(std::move(made));
+    place_.push_back({constraint, literal.offset});
+    j_->constraint_of_literal_.push_back(constraint);
+    return static_cast<std::uint32_t>(j_->literals_.size() - 1);
+  }
+
+  static Ways joined(const Ways& a, const Ways& b) {
+    Ways out;
+    for (const Way& one : a) {
+      for (const Way& other : b) {
+        if (out.size() > kMostBranches) return out;
+        out.push_back(one);
+        out.back().literals.insert(out.back().literals.end(), other.literals.begin(), other.literals.end());
+        out.back().takes.insert(out.back().takes.end(), other.takes.begin(), other.takes.end());
       }
     }
-    j_->clauses_of_[constraint].push_back(static_cast<std::uint32_t>(j_->clauses_.size()));
-    j_->clauses_.push_back(std::move(clause));
-    return true;
+    return out;
+  }
+
+  // The ways to make a choice true at this frame: promises are met at once, or taken on while they stay within reach.
+  Ways ways_of(const Choice& choice, std::uint32_t constraint) {
+    Ways all;
+    for (const Branch& branch : choice) {
+      Ways ways(1);
+      for (const Literal& literal : branch) {
+        if (literal.kind != Literal::Kind::kPromise) {
+          const std::uint32_t index = literal_of(literal, constraint);
+          for (Way& way : ways) way.literals.push_back(index);
+          continue;
+        }
+        const Promise& p = *literal.promise;
+        const std::uint32_t id = promise_of(literal, constraint);
+        Ways own;
+        const auto add = [&](Ways more, bool takes) {
+          for (Way& way : more) {
+            if (takes) way.takes.push_back(id);
+            own.push_back(std::move(way));
+          }
+        };
+        const bool reach = p.kind == Promise::Kind::kReach;
+        if (p.low == 0) add(ways_of(p.goal, constraint), !reach && p.high > 0);
+        if (!reach && p.frees_at_once) add(ways_of(p.stay, constraint), false);
+        if (reach && p.high > 0) add(joined(ways_of(p.stay, constraint), ahead_of(p.goal, constraint, p.high, -1)), true);
+        if (!reach && p.low > 0) add(ahead_of(p.goal, constraint, p.low, -1), true);
+        ways = joined(ways, own);
+      }
+      all.insert(all.end(), ways.begin(), ways.end());
+      if (all.size() > kMostBranches) break;
+    }
+    return all;
+  }
+
+  // What must be within reach so many frames ahead.
+  Ways ahead_of(const Choice& goal, std::uint32_t constraint, std::int64_t ahead, std::int64_t promise) {
+    Ways all;
+    for (const Branch& branch : goal) {
+      Way& way = all.emplace_back();
+      for (const Literal& literal : branch) {
+        if (literal.kind == Literal::Kind::kCompare) way.literals.push_back(literal_of(literal, constraint, ahead, promise));
+      }
+    }
+    return all;
+  }
+
+  std::uint32_t promise_of(const Literal& literal, std::uint32_t constraint) {
+    const auto there =
+        std::find_if(known_promises_.begin(), known_promises_.end(), [&](const auto& known) { return known.first == literal.promise; });
+    if (there != known_promises_.end()) return there->second;
+    const Promise& p = *literal.promise;
+    const auto id = static_cast<std::uint32_t>(j_->promises_.size());
+    known_promises_.emplace_back(literal.promise, id);
+    const ConstraintText& text = j_->constraints_[constraint].text;
+    if (text.soft) {
+      (void)bad(constraint, literal.offset, "a soft condition about the future is not enforced by this version", "soft = false", "");
+    }
+    JointPromise made;
+    made.kind = p.kind;
+    made.low = p.low;
+    made.high = p.high;
+    made.frees_at_once = p.frees_at_once;
+    made.ring = (p.high == kEndless ? p.low : p.high) + 1;
+    j_->promises_.push_back(made);
+    JointClause clause;
+    clause.promise = id;
+    clause.constraint = constraint;
+    clause.enforced = j_->constraints_[constraint].enforced;
+    clause.offset = literal.offset;
+    const bool reach = p.kind == Promise::Kind::kReach;
+    add_ways(clause, ways_of(p.goal, constraint), Deed::kMeets);
+    if (reach && p.high > 0) {
+      add_ways(clause, joined(ways_of(p.stay, constraint), ahead_of(p.goal, constraint, 0, id)), Deed::kStaysNear);
+    }
+    if (!reach && p.low > 0) add_ways(clause, ahead_of(p.goal, constraint, 0, id), Deed::kStaysNear);
+    if (!reach) {
+      const Ways free = ways_of(p.stay, constraint);
+      for (const Way& way : free) {
+        j_->promises_[id].free.push_back(way.literals);
+        if (!way.takes.empty()) {
+          (void)bad(constraint, literal.offset, "what sets a condition free may not look ahead itself", "a condition on the present", "");
+        }
+      }
+      if (p.frees_at_once) add_ways(clause, free, Deed::kFrees);
+    }
+    j_->promises_[id].clause = put(std::move(clause));
+    return id;
   }
 
   // --- What a literal is -----------------------------------------------------------------------------------------------------------------
-
-  bool moves_channel(const NodeGraph& graph, std::uint32_t channel) const { return graph.schema.channels[channel].role == Role::kTarget; }
-
-  Curve curve_of(const NodeGraph& graph, std::uint32_t index) const {
-    const Node& node = graph.nodes[index];
-    const auto a = [&] { return curve_of(graph, node.a); };
-    const auto b = [&] { return curve_of(graph, node.b); };
-    const auto flipped = [](Curve c) {
-      return c == Curve::kConvex ? Curve::kConcave : c == Curve::kConcave ? Curve::kConvex : c == Curve::kSquares ? Curve::kQuadratic : c;
-    };
-    const auto added = [](Curve one, Curve other) {
-      if (one == Curve::kStill) return other;
-      if (other == Curve::kStill) return one;
-      const Curve least = std::min(one, other), most = std::max(one, other);
-      if (most == Curve::kAffine || least == most) return most;
-      if (least == Curve::kAffine) return most == Curve::kSquares ? Curve::kQuadratic : most;
-      if (least == Curve::kSquares && most == Curve::kQuadratic) return Curve::kQuadratic;
-      if (least == Curve::kSquares && most == Curve::kConvex) return Curve::kConvex;
-      return Curve::kOther;
-    };
-    switch (node.kind) {
-      case NodeKind::kConstant:
-      case NodeKind::kHour:
-      case NodeKind::kWeekday:
-        return Curve::kStill;
-      case NodeKind::kChannel:
-        return moves_channel(graph, node.a) ? Curve::kAffine : Curve::kStill;
-      case NodeKind::kNegate:
-        return flipped(a());
-      case NodeKind::kAdd:
-        return added(a(), b());
-      case NodeKind::kSubtract:
-        return added(a(), flipped(b()));
-      case NodeKind::kMultiply: {
-        const Curve one = a(), other = b();
-        if (one == Curve::kStill || other == Curve::kStill) {
-          const Curve moving = one == Curve::kStill ? other : one;
-          const Node& factor = graph.nodes[one == Curve::kStill ? node.a : node.b];
-          if (moving <= Curve::kAffine || moving == Curve::kQuadratic || moving == Curve::kSquares) {
-            const bool square = moving == Curve::kSquares || moving == Curve::kQuadratic;
-            if (square && factor.kind != NodeKind::kConstant) return Curve::kOther;
-            return moving == Curve::kSquares && factor.number < 0 ? Curve::kQuadratic : moving;
-          }
-          if (factor.kind != NodeKind::kConstant) return Curve::kOther;
-          return factor.number < 0 ? flipped(moving) : moving;
-        }
-        if (one == Curve::kAffine && other == Curve::kAffine && !scaled_by_given(graph, node.a) && !scaled_by_given(graph, node.b)) {
-          return node.a == node.b ? Curve::kSquares : Curve::kQuadratic;
-        }
-        return Curve::kOther;
-      }
-      case NodeKind::kDivide: {
-        const Curve one = a();
-        if (b() != Curve::kStill) return Curve::kOther;
-        if (one <= Curve::kAffine) return one;
-        const Node& divisor = graph.nodes[node.b];
-        if (divisor.kind != NodeKind::kConstant) return Curve::kOther;
-        if (one == Curve::kSquares || one == Curve::kQuadratic) return divisor.number < 0 ? Curve::kQuadratic : one;
-        return divisor.number < 0 ? flipped(one) : one;
-      }
-      case NodeKind::kRoot:  // of a sum of squares: a norm
-        return a() == Curve::kStill ? Curve::kStill : a() == Curve::kSquares ? Curve::kConvex : Curve::kOther;
-      case NodeKind::kAbs:
-      case NodeKind::kLesser:
-      case NodeKind::kGreater: {
-        const Curve one = a(), other = node.kind == NodeKind::kAbs ? Curve::kStill : b();
-        return one == Curve::kStill && other == Curve::kStill ? Curve::kStill : Curve::kOther;
-      }
-      case NodeKind::kPrevious:
-        return node.low == 0 ? a() : Curve::kStill;
-      case NodeKind::kWindowVariance:
-        return a() == Curve::kStill ? Curve::kStill : a() == Curve::kAffine ? Curve::kConvex : Curve::kOther;
-      case NodeKind::kWindowLeast:
-      case NodeKind::kWindowMost:
-        return a() == Curve::kStill ? Curve::kStill : Curve::kOther;
-      default:  // rate, mean, integral, trend
-        return a() <= Curve::kAffine ? a() : Curve::kOther;
-    }
-  }
-
-  // True where the slope of an affine expression is no number of the text: squares of it have no curvature that is known now.
-  bool scaled_by_given(const NodeGraph& graph, std::uint32_t index) const {
-    const Node& node = graph.nodes[index];
-    switch (node.kind) {
-      case NodeKind::kNegate:
-        return scaled_by_given(graph, node.a);
-      case NodeKind::kAdd:
-      case NodeKind::kSubtract:
-        return scaled_by_given(graph, node.a) || scaled_by_given(graph, node.b);
-      case NodeKind::kMultiply:
-      case NodeKind::kDivide: {
-        const bool still_a = curve_of(graph, node.a) == Curve::kStill, still_b = curve_of(graph, node.b) == Curve::kStill;
-        if (still_a && still_b) return false;
-        const std::uint32_t factor = still_a ? node.a : node.b, moving = still_a ? node.b : node.a;
-        return graph.nodes[factor].kind != NodeKind::kConstant || scaled_by_given(graph, moving);
-      }
-      default:
-        return node.kind == NodeKind::kRate || is_window(node.kind);
-    }
-  }
 
   bool understand(JointLiteral& literal, const NodeGraph& graph, std::size_t index) {
     literal.node = graph.roots[literal.node];
@@ -340,6 +363,92 @@ class JointBuilder {
     return true;
   }
 
+  // --- How far a channel can move in one frame
+  // --------------------------------------------------------------------------------------------
+
+  // From hard bounds on rate(x) and x - prev(x, 1) alone. NaN: what looks back bounds it in another way.
+  void find_rates(const NodeGraph& graph) {
+    const std::size_t channels = j_->schema_.size(), nodes = graph.nodes.size();
+    constexpr double kAnywhere = std::numeric_limits<double>::infinity();
+    j_->rise_.assign(channels, kAnywhere);
+    j_->fall_.assign(channels, kAnywhere);
+    if (j_->promises_.empty()) return;
+    std::vector<double> recalled(nodes * Present::kRecalled), values(nodes), adjoint(nodes), frame(channels), slopes(channels);
+    const double step = j_->schema_.step_ns > 0 ? static_cast<double>(j_->schema_.step_ns) / 1e9 : 1;
+    for (const JointClause& clause : j_->clauses_) {
+      if (!clause.enforced || clause.promise >= 0 || j_->constraints_[clause.constraint].text.soft) continue;
+      for (const auto& branch : clause.branches) {
+        for (const std::uint32_t index : branch) {
+          const JointLiteral& literal = j_->literals_[index];
+          const bool looks_back = std::any_of(literal.order.begin(), literal.order.end(), [&](std::uint32_t i) {
+            const NodeKind kind = graph.nodes[i].kind;
+            return kind == NodeKind::kRate || kind == NodeKind::kPrevious || is_window(kind);
+          });
+          if (!looks_back || literal.variables.empty()) continue;
+          const std::uint32_t channel = literal.variables.front();
+          const bool simple = literal.variables.size() == 1 && clause.branches.size() == 1 && !literal.convex &&
+                              std::all_of(literal.order.begin(), literal.order.end(), [&](std::uint32_t i) {
+                                const Node& node = graph.nodes[i];
+                                if (node.kind == NodeKind::kChannel) return node.a == channel;
+                                const bool back = node.kind == NodeKind::kRate || (node.kind == NodeKind::kPrevious && node.low == 1);
+                                if (back) return graph.nodes[node.a].kind == NodeKind::kChannel;
+                                return node.kind != NodeKind::kPrevious && !is_window(node.kind) && node.kind != NodeKind::kHour &&
+                                       node.kind != NodeKind::kWeekday;
+                              });
+          double at[2] = {0, 0}, slope = 0;
+          for (const int before : {0, 1}) {
+            for (std::size_t i = 0; i < nodes; ++i) {
+              recalled[i * Present::kRecalled] = before;
+              recalled[i * Present::kRecalled + 1] = step;
+            }
+            std::fill(frame.begin(), frame.end(), 0.0);
+            std::fill(slopes.begin(), slopes.end(), 0.0);
+            j_->present_.evaluate(literal.order, recalled, frame, values);
+            j_->present_.add_slopes(literal.left, 1, literal.order, recalled, values, adjoint, slopes);
+            j_->present_.add_slopes(literal.right, -1, literal.order, recalled, values, adjoint, slopes);
+            at[before] = values[literal.left] - values[literal.right];
+            slope = slopes[channel];
+          }
+          const bool of_change =
+              simple && literal.relation != NodeKind::kEqual && std::abs(at[1] - at[0] + slope) <= 1e-9 * std::abs(slope);
+          if (!of_change || slope == 0) {
+            for (const std::uint32_t other : literal.variables) j_->rise_[other] = j_->fall_[other] = kNaN;
+            continue;
+          }
+          double& most = slope > 0 ? j_->rise_[channel] : j_->fall_[channel];
+          const double by = std::max(0.0, -at[0] / std::abs(slope));
+          if (by >= most || std::isnan(most)) continue;
+          // On decimals a difference may round past the bound: one step less is safe.
+          most = j_->grid_.all_doubles() ? by : std::max(0.0, j_->grid_.below(j_->grid_.floor(by)));
+        }
+      }
+    }
+  }
+
+  bool can_aim(const JointLiteral& literal, std::size_t index) {
+    if (literal.ahead == 0 && literal.ahead_of < 0) return true;
+    const auto [constraint, offset] = place_[index];
+    if (literal.variables.empty()) {
+      return bad(constraint, offset, "nothing that is predicted stands in a condition of the future, so nobody can see to it",
+                 "a predicted channel in it", "");
+    }
+    bool limited = false, unforeseen = false;
+    for (const std::uint32_t channel : literal.variables) {
+      unforeseen = unforeseen || std::isnan(j_->rise_[channel]) || std::isnan(j_->fall_[channel]);
+      limited = limited || std::isfinite(j_->rise_[channel]) || std::isfinite(j_->fall_[channel]);
+    }
+    if (unforeseen) {
+      return bad(constraint, offset,
+                 "how far its channel can move until then is not known: more than its rate is bounded by what was before",
+                 "bounds on rate(x) alone for what has a deadline", "");
+    }
+    if (limited && (literal.variables.size() > 1 || literal.convex || literal.looks_elsewhere)) {
+      return bad(constraint, offset, "the last moment from which it can still be reached is not known to this version",
+                 "conditions on one channel each, against numbers, where the rate of a channel is limited", "");
+    }
+    return true;
+  }
+
   // --- Groups ----------------------------------------------------------------------------------------------------------------------------
 
   bool group() {
@@ -421,7 +530,12 @@ class JointBuilder {
     j_->counters_at_ = sizeof(std::int64_t);  // the number of frames stands first
     j_->numbers_at_ = j_->counters_at_ + counters * sizeof(std::int64_t);
     j_->verdicts_at_ = j_->numbers_at_ + j_->present_.state_doubles() * sizeof(double);
-    j_->state_bytes_ = (j_->verdicts_at_ + verdicts * sizeof(Verdict) + 7) / 8 * 8;
+    std::size_t at = j_->verdicts_at_ + verdicts * sizeof(Verdict);
+    for (JointPromise& promise : j_->promises_) {
+      promise.at = at;
+      at += static_cast<std::size_t>(promise.ring) + 1;
+    }
+    j_->state_bytes_ = (at + 7) / 8 * 8;
   }
 
   void make_pool() {
@@ -458,6 +572,8 @@ class JointBuilder {
       w->kept.assign(j_->clauses_.size(), 1);
       w->wanted.assign(j_->clauses_.size(), 1);
       w->active.reserve(literals);
+      w->left.assign(j_->promises_.size(), 0);
+      w->taken.assign(j_->promises_.size(), 0);
       w->a.assign(rows * n, 0);
       for (auto* v : {&w->lo, &w->hi, &w->l1, &w->l2}) v->assign(rows, 0);
       for (auto* v : {&w->lower, &w->upper, &w->y, &w->weight, &w->x, &w->best}) v->assign(std::max<std::size_t>(n, 1), 0);
@@ -497,90 +613,13 @@ class JointBuilder {
   std::unique_ptr<Joint> j_;
   GraphBuilder graph_builder_;
   std::vector<std::pair<std::uint32_t, std::size_t>> place_;  // (literals) constraint and offset
+  std::vector<std::pair<std::shared_ptr<const Promise>, std::uint32_t>> known_promises_;
   std::optional<Error> error_;
 };
 
 Result<std::unique_ptr<Joint>> Joint::build(const Schema& schema, const Grid& grid, std::vector<JointConstraint> constraints,
                                             std::span<const double> squared_scale) {
   return JointBuilder(schema, grid, std::move(constraints), squared_scale).run();
-}
-
-// --- State -------------------------------------------------------------------------------------------------------------------------------
-
-JointWorkspace& Joint::take() const noexcept {
-  for (;;) {
-    for (const auto& w : pool_) {
-      bool free = false;
-      if (w->busy.compare_exchange_strong(free, true, std::memory_order_acquire)) return *w;
-    }
-    std::this_thread::yield();
-  }
-}
-
-void Joint::reset(std::span<std::byte> state) const noexcept {
-  std::fill(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(state_bytes_), std::byte{0});
-}
-
-std::span<const double> Joint::numbers(std::span<const std::byte> state) const noexcept {
-  return {reinterpret_cast<const double*>(state.data() + numbers_at_), present_.state_doubles()};
-}
-
-Truth Joint::known(const JointLiteral& literal, std::span<const std::byte> state) const noexcept {
-  std::int64_t frames = 0;
-  std::memcpy(&frames, state.data(), sizeof frames);
-  Verdict verdict = literal.weak ? 1 : -1;
-  if (frames > 0) {
-    verdict = stage_->at(literal.node, frames - 1, {reinterpret_cast<const Verdict*>(state.data() + verdicts_at_), stage_->state_values()});
-  }
-  if (literal.negated) verdict = static_cast<Verdict>(-verdict);
-  return verdict > 0 ? Truth::kTrue : verdict < 0 ? Truth::kFalse : Truth::kUnknown;
-}
-
-Verdict Joint::relation(const JointLiteral& literal, std::span<const double> values) const noexcept {
-  const double a = values[literal.left], b = values[literal.right];
-  if (std::isnan(a) || std::isnan(b)) return 0;
-  const auto equal = [&] {
-    if (a == b) return true;
-    const double distance = std::abs(a - b);
-    return std::isfinite(distance) &&
-           distance <= kEqualityEps * (present_.magnitude(literal.left, values) + present_.magnitude(literal.right, values));
-  };
-  switch (literal.relation) {
-    case NodeKind::kLess:
-      return a < b && !(literal.apart && equal()) ? 1 : -1;
-    case NodeKind::kLessEqual:
-      return a <= b ? 1 : -1;
-    default:
-      return equal() ? 1 : -1;
-  }
-}
-
-void Joint::accept(std::span<std::byte> state, const Past& past, std::int64_t time_ns, std::span<const double> measured,
-                   std::span<const double> emitted) const noexcept {
-  JointWorkspace& w = take();
-  const std::size_t channels = schema_.size();
-  const bool rollout = std::none_of(measured.begin(), measured.end(), [](double x) { return std::isfinite(x); });
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double seen = c < measured.size() && std::isfinite(measured[c]) ? measured[c] : kNaN;
-    const double sent = c < emitted.size() && std::isfinite(emitted[c]) ? emitted[c] : kNaN;
-    w.frame[c] = rollout ? sent : seen;
-    w.sent[c] = std::isnan(sent) ? seen : sent;
-  }
-  const std::span<double> numbers{reinterpret_cast<double*>(state.data() + numbers_at_), present_.state_doubles()};
-  present_.recall(numbers, past, time_ns, w.recalled);
-  present_.evaluate(all_numbers_, w.recalled, w.frame, w.seen_values);
-  present_.evaluate(all_numbers_, w.recalled, w.sent, w.sent_values);
-  std::int64_t frames = 0;
-  std::memcpy(&frames, state.data(), sizeof frames);
-  if (stage_) {
-    for (const std::uint32_t i : comparisons_) w.atoms[i] = truth_of(present_.graph(), i, w.sent_values);
-    stage_->step(frames, w.atoms, {reinterpret_cast<Verdict*>(state.data() + verdicts_at_), stage_->state_values()},
-                 {reinterpret_cast<std::int64_t*>(state.data() + counters_at_), stage_->state_counters()});
-  }
-  present_.accept(numbers, time_ns, w.seen_values, w.sent_values);
-  ++frames;
-  std::memcpy(state.data(), &frames, sizeof frames);
-  w.busy.store(false, std::memory_order_release);
 }
 
 }  // namespace kizzasi::logic

@@ -37,14 +37,32 @@ struct JointLiteral {
   bool apart = false, convex = false;
   double rounding = 0;               // by how many eps of its size a moved value stays inside: of windows, which others may sum otherwise
   std::vector<std::uint32_t> order;  // number nodes that it depends on
-  std::vector<std::uint32_t> variables;  // channels that move it now
-  std::uint32_t node = 0;                // kKnown
-  bool weak = false, negated = false;    // kKnown
-  bool looks_at_now = false;             // at a channel as it is now, or at the clock
-  bool looks_elsewhere = false;          // at the past, the clock or given channels
+  std::vector<std::uint32_t> variables;   // channels that move it now
+  std::uint32_t node = 0;                 // kKnown
+  bool weak = false, negated = false;     // kKnown
+  std::int64_t ahead = 0, ahead_of = -1;  // kCompare: must be in reach so many frames ahead; or as many as that promise has left
+  bool looks_at_now = false;              // at a channel as it is now, or at the clock
+  bool looks_elsewhere = false;           // at the past, the clock or given channels
 };
 
+// An obligation that frames before may have taken on. Its state: one byte for each of the last `ring` frames, 1 where that frame took it on
+// and it is still open, and one that says that it holds for ever.
+struct JointPromise {
+  Promise::Kind kind = Promise::Kind::kReach;
+  std::int64_t low = 0, high = 0, ring = 1;
+  bool frees_at_once = false;
+  std::uint32_t clause = 0;                      // what an open one asks for
+  std::vector<std::vector<std::uint32_t>> free;  // kKeep: branches that set free
+  std::size_t at = 0;                            // of its state
+};
+
+// What a branch does for an obligation.
+enum class Deed : std::uint8_t { kNothing, kMeets, kStaysNear, kFrees };
+
 struct JointClause {
+  std::int64_t promise = -1;                         // that it is the open obligation of; -1: it is asked for at every frame
+  std::vector<std::vector<std::uint32_t>> takes;     // (branches) promises that it takes on
+  std::vector<Deed> deeds;                           // (branches)
   std::uint32_t constraint = 0;                      // among those given
   std::vector<std::vector<std::uint32_t>> branches;  // literals
   std::vector<std::uint32_t> channels;               // that it can move
@@ -94,11 +112,13 @@ struct JointWorkspace {
   std::vector<std::int8_t> live;           // (branches of all clauses)
   std::vector<std::int32_t> chosen;        // (clauses) branch, -1: open, -2: not enforced now
   std::vector<std::uint8_t> kept, wanted;  // (clauses)
+  std::vector<std::uint8_t> taken;         // (promises)
   std::vector<std::uint32_t> active;
   // Of the program.
   std::vector<double> a, lo, hi, l1, l2, lower, upper, y, weight, x, best, cuts, cut_ends, relaxed;
   std::vector<std::uint32_t> row_literal, cut_literal;
   std::size_t cut_count = 0, cut_next = 0;
+  std::vector<std::int64_t> left;  // (promises) frames until it must hold
   double best_cost = 0;
   bool found = false;
 };
@@ -116,6 +136,7 @@ class Joint {
   std::span<const JointClause> clauses() const noexcept { return clauses_; }
   std::span<const JointGroup> groups() const noexcept { return groups_; }
   std::span<const JointLiteral> literals() const noexcept { return literals_; }
+  bool promises() const noexcept { return !promises_.empty(); }
   std::int64_t group_of(std::size_t channel) const noexcept { return group_of_[channel]; }  // -1: moved elsewhere
 
   // A look at one frame's moment; gives its workspace back when it ends.
@@ -143,10 +164,14 @@ class Joint {
     void reach(std::size_t channel, double& low, double& high) noexcept;
     void see(const JointGroup& group, std::span<const double> value, bool soft) noexcept;
     void see_literal(const JointGroup& group, std::uint32_t literal) noexcept;
+    void see_now(const JointGroup& group, std::uint32_t literal) noexcept;
+    void widen(std::uint32_t literal) noexcept;
+    std::int64_t frames_ahead(std::uint32_t literal) const noexcept;
     void hold_still(const JointGroup& group, std::uint32_t literal) noexcept;
     double difference(std::uint32_t literal) noexcept;
     void find_ends(const JointGroup& group, std::uint32_t literal) noexcept;
     Truth truth(std::uint32_t literal, std::span<const double> frame) noexcept;
+    bool holds_now(std::uint32_t literal, bool with_margin) noexcept;
     bool literal_holds(std::uint32_t literal, bool with_margin) noexcept;
     double gap(std::uint32_t literal) noexcept;
     double size(std::uint32_t literal) noexcept;
@@ -180,6 +205,15 @@ class Joint {
   JointWorkspace& take() const noexcept;
   std::span<const double> numbers(std::span<const std::byte> state) const noexcept;
   Truth known(const JointLiteral& literal, std::span<const std::byte> state) const noexcept;
+  // What is open of a promise at this frame.
+  struct Open {
+    bool any = false, now = false;  // some frame took it on; `goal` may (kReach) or must (kKeep) hold now
+    std::int64_t left = 0;          // frames until it must
+  };
+  Open open(const JointPromise& promise, std::span<const std::byte> state) const noexcept;
+  bool is_live(const Open& open, const JointPromise& promise, Deed deed) const noexcept;
+  void keep_promises(JointWorkspace& w, std::span<std::byte> state) const noexcept;
+  Truth sent_truth(const JointLiteral& literal, std::span<const std::byte> state, std::span<const double> values) const noexcept;
   Verdict relation(const JointLiteral& literal, std::span<const double> values) const noexcept;
 
   Schema schema_;
@@ -191,6 +225,8 @@ class Joint {
   std::vector<std::size_t> first_branch_;               // (clauses) among all branches
   std::vector<std::vector<std::uint32_t>> clauses_of_;  // (constraints)
   std::vector<std::uint32_t> constraint_of_literal_;
+  std::vector<JointPromise> promises_;
+  std::vector<double> rise_, fall_;  // (channels) what a channel can move in one frame; infinite: anywhere
   std::vector<JointGroup> groups_;
   std::vector<std::int64_t> group_of_, variable_of_;  // (channels)
   std::size_t widest_ = 0;

@@ -24,6 +24,7 @@ Joint::Look::~Look() { w_.busy.store(false, std::memory_order_release); }
 Truth Joint::Look::truth(std::uint32_t index, std::span<const double> frame) noexcept {
   const JointLiteral& literal = j_.literals_[index];
   if (literal.kind == Literal::Kind::kKnown) return j_.known(literal, state_);
+  if (literal.ahead > 0 || literal.ahead_of >= 0) return Truth::kTrue;  // nothing is broken yet
   j_.present_.evaluate(literal.order, w_.recalled, frame, w_.values);
   const Verdict verdict = j_.relation(literal, w_.values);
   return verdict > 0 ? Truth::kTrue : verdict < 0 ? Truth::kFalse : Truth::kUnknown;
@@ -45,7 +46,17 @@ Truth Joint::Look::judge(std::size_t i, std::span<const double> frame, double& e
   for (const std::uint32_t c : j_.clauses_of_[i]) {
     Truth clause = Truth::kFalse;
     double nearest = kInfinity;
-    for (const auto& branch : j_.clauses_[c].branches) {
+    Open open;
+    if (j_.clauses_[c].promise >= 0) {
+      open = j_.open(j_.promises_[static_cast<std::size_t>(j_.clauses_[c].promise)], state_);
+      if (!open.any) continue;
+    }
+    for (std::size_t b = 0; b < j_.clauses_[c].branches.size(); ++b) {
+      const auto& branch = j_.clauses_[c].branches[b];
+      if (j_.clauses_[c].promise >= 0 &&
+          !j_.is_live(open, j_.promises_[static_cast<std::size_t>(j_.clauses_[c].promise)], j_.clauses_[c].deeds[b])) {
+        continue;
+      }
       Truth part = Truth::kTrue;
       double worst = 0;
       for (const std::uint32_t literal : branch) {
@@ -75,13 +86,43 @@ Truth Joint::Look::judge(std::size_t i, std::span<const double> frame, double& e
 // As `relation`, and inside by what others may round otherwise.
 bool Joint::Look::literal_holds(std::uint32_t index, bool with_margin) noexcept {
   const JointLiteral& literal = j_.literals_[index];
+  if (frames_ahead(index) == 0) return holds_now(index, with_margin);
+  if (w_.standing[index] != kEnds) return true;
+  const double x = w_.frame[literal.variables.front()];
+  return x >= w_.low[index] && x <= w_.high[index];
+}
+
+bool Joint::Look::holds_now(std::uint32_t index, bool with_margin) noexcept {
+  const JointLiteral& literal = j_.literals_[index];
   j_.present_.evaluate(literal.order, w_.recalled, w_.frame, w_.values);
   if (j_.relation(literal, w_.values) <= 0) return false;
   return !with_margin || literal.rounding == 0 || literal.relation == NodeKind::kEqual ||
          gap(index) <= -literal.rounding * kEps * size(index);
 }
 
+std::int64_t Joint::Look::frames_ahead(std::uint32_t index) const noexcept {
+  const JointLiteral& literal = j_.literals_[index];
+  return literal.ahead_of >= 0 ? w_.left[static_cast<std::size_t>(literal.ahead_of)] : literal.ahead;
+}
+
+// With so many frames left, a channel must be no further from its goal than its rate brings it there; a little less, for rounding.
+void Joint::Look::widen(std::uint32_t index) noexcept {
+  if (w_.standing[index] != kEnds) {
+    if (w_.standing[index] > kTrue) w_.standing[index] = kTrue;
+    return;
+  }
+  const std::uint32_t channel = j_.literals_[index].variables.front();
+  const double frames = static_cast<double>(frames_ahead(index)) * (1 - 1e-12);
+  w_.high[index] = j_.grid_.floor(w_.high[index] + frames * j_.fall_[channel]);
+  w_.low[index] = j_.grid_.ceil(w_.low[index] - frames * j_.rise_[channel]);
+}
+
 void Joint::Look::see_literal(const JointGroup& group, std::uint32_t index) noexcept {
+  see_now(group, index);
+  if (frames_ahead(index) > 0) widen(index);
+}
+
+void Joint::Look::see_now(const JointGroup& group, std::uint32_t index) noexcept {
   const JointLiteral& literal = j_.literals_[index];
   w_.margins[index] = w_.shifts[index] = w_.relaxed[index] = 0;
   if (literal.kind == Literal::Kind::kKnown) {
@@ -195,7 +236,7 @@ void Joint::Look::find_ends(const JointGroup& group, std::uint32_t index) noexce
   if (literal.relation == NodeKind::kEqual) {
     const double point = j_.grid_.nearest(guess);
     w_.frame[channel] = point;
-    if (literal_holds(index, false)) {
+    if (holds_now(index, false)) {
       w_.low[index] = w_.high[index] = point;
     } else {
       const double sign = row[k] > 0 ? 1 : -1;
@@ -212,7 +253,7 @@ void Joint::Look::find_ends(const JointGroup& group, std::uint32_t index) noexce
   } else {
     const auto obeys = [&](double x) {
       w_.frame[channel] = x;
-      return literal_holds(index, true);
+      return holds_now(index, true);
     };
     if (row[k] > 0) {
       w_.high[index] = j_.grid_.floor(largest(guess, obeys));
@@ -237,15 +278,28 @@ void Joint::Look::see(const JointGroup& group, std::span<const double> value, bo
     const JointClause& clause = j_.clauses_[c];
     w_.kept[c] = soft || !j_.constraints_[clause.constraint].text.soft;
     bool sure = false;
+    Open open;
+    if (clause.promise >= 0) {
+      open = j_.open(j_.promises_[static_cast<std::size_t>(clause.promise)], state_);
+      w_.left[static_cast<std::size_t>(clause.promise)] = open.left;
+      if (!open.any) {
+        w_.kept[c] = 0;
+        std::fill_n(w_.live.begin() + static_cast<std::ptrdiff_t>(j_.first_branch_[c]), clause.branches.size(), std::int8_t{0});
+        continue;
+      }
+    }
+    const auto can = [&](std::size_t b) {
+      return clause.promise < 0 || j_.is_live(open, j_.promises_[static_cast<std::size_t>(clause.promise)], clause.deeds[b]);
+    };
     for (const auto& branch : clause.branches) {
       for (const std::uint32_t literal : branch) see_literal(group, literal);
     }
     for (const bool with_unknown : {false, true}) {
       if (sure) break;
       for (std::size_t b = 0; b < clause.branches.size(); ++b) {
-        const bool live = std::all_of(clause.branches[b].begin(), clause.branches[b].end(), [&](std::uint32_t literal) {
-          return w_.standing[literal] != kFalse && (with_unknown || w_.standing[literal] != kUnknown);
-        });
+        const bool live = can(b) && std::all_of(clause.branches[b].begin(), clause.branches[b].end(), [&](std::uint32_t literal) {
+                            return w_.standing[literal] != kFalse && (with_unknown || w_.standing[literal] != kUnknown);
+                          });
         w_.live[j_.first_branch_[c] + b] = live ? 1 : 0;
         sure = sure || live;
       }

@@ -119,12 +119,9 @@ TEST(Mistakes, OneLine) {
       {"(temp == 1 xor temp == 2) xor (temp == 3 xor temp == 4) xor (temp == 5 xor temp == 6) xor (temp == 7 xor temp == 8)",
        "l.toml:3:65: it leaves more than 64 branches to choose from (expected fewer choices in one constraint). Split it: what is "
        "joined by and may stand in constraints of its own."},
-      {"eventually[0, 10s] temp < 60",
-       "l.toml:3:9: the temporal operator 'eventually' with an interval is not enforced by this version "
-       "(expected conditions on the present and the past)."},
       {"temp < 60 until inflow > 1",
-       "l.toml:3:19: the temporal operator 'until' is not enforced by this version (expected conditions on "
-       "the present and the past)."},
+       "l.toml:3:19: 'temp < 60 until inflow > 1' sets no deadline: no frame is the last at which it could still be kept (expected an "
+       "interval with an end, such as eventually[0, 10s])."},
       {"once eventually[0, 1s] temp > 3",
        "l.toml:3:9: 'once eventually[0,1s] temp > 3' looks back at a condition that looks ahead: what it says of now is "
        "known too late (expected past operators over the present and the past)."},
