@@ -562,7 +562,6 @@ class JointBuilder {
       w->recalled.assign(nodes * Present::kRecalled, 0);
       for (auto* v : {&w->values, &w->adjoint, &w->seen_values, &w->sent_values}) v->assign(nodes, 0);
       for (auto* v : {&w->slopes, &w->frame, &w->sent}) v->assign(channels, 0);
-      w->atoms.assign(nodes, 0);
       w->standing.assign(literals, 0);
       w->still.assign(literals, 0);
       w->rows.assign(literals * n, 0);

@@ -104,7 +104,6 @@ struct JointWorkspace {
   std::atomic<bool> busy{false};
   std::vector<solve::QuadraticProgram> programs;  // (groups)
   std::vector<double> recalled, values, adjoint, slopes, frame, sent, seen_values, sent_values;
-  std::vector<Verdict> atoms;
   // (literals): -1 false, 0 unknown, 1 true, 2 to be seen to; its row (literals, widest group), constant part, margin and ends.
   std::vector<std::int8_t> standing;
   std::vector<std::uint32_t> still;  // (literals) the rate that no time has passed for

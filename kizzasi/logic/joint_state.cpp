@@ -167,9 +167,9 @@ void Joint::accept(std::span<std::byte> state, const Past& past, std::int64_t ti
   std::memcpy(&frames, state.data(), sizeof frames);
   if (promises()) keep_promises(w, state);
   if (stage_) {
-    for (const std::uint32_t i : comparisons_) w.atoms[i] = truth_of(present_.graph(), i, w.sent_values);
-    stage_->step(frames, w.atoms, {reinterpret_cast<Verdict*>(state.data() + verdicts_at_), stage_->state_values()},
-                 {reinterpret_cast<std::int64_t*>(state.data() + counters_at_), stage_->state_counters()});
+    const std::span<Verdict> verdicts{reinterpret_cast<Verdict*>(state.data() + verdicts_at_), stage_->state_values()};
+    for (const std::uint32_t i : comparisons_) stage_->slot(i, frames, verdicts) = truth_of(present_.graph(), i, w.sent_values);
+    stage_->step(frames, verdicts, {reinterpret_cast<std::int64_t*>(state.data() + counters_at_), stage_->state_counters()});
   }
   present_.accept(numbers, time_ns, w.seen_values, w.sent_values);
   ++frames;
