@@ -69,7 +69,8 @@ TEST(Uncertain, GaussianLimitsHoldAsOftenAsTheySay) {
       held += dot(a, x) <= limit ? 1 : 0;
     }
     EXPECT_NEAR(static_cast<double>(held) / kDraws, confidence, 5 * std::sqrt(confidence * (1 - confidence) / kDraws));
-    expect_gradient([&](std::span<const double> at, std::span<double> g) { return gaussian_limit(at, mean, covariance, confidence, g); }, x);
+    expect_gradient([&](std::span<const double> at, std::span<double> g) { return gaussian_limit(at, mean, covariance, confidence, g); },
+                    x);
   }
 }
 
