@@ -8,9 +8,16 @@
 // Reading recordings (io, data), training (train) and measuring (forecast) have headers of their own.
 #pragma once
 
-#include "kizzasi/base/error.h"         // IWYU pragma: export
-#include "kizzasi/engine/forecast.h"    // IWYU pragma: export
-#include "kizzasi/engine/predictor.h"   // IWYU pragma: export
-#include "kizzasi/engine/session.h"     // IWYU pragma: export
-#include "kizzasi/signal/prediction.h"  // IWYU pragma: export
-#include "kizzasi/signal/series.h"      // IWYU pragma: export
+#include "kizzasi/base/error.h"                  // IWYU pragma: export
+#include "kizzasi/engine/forecast.h"             // IWYU pragma: export
+#include "kizzasi/engine/predictor.h"            // IWYU pragma: export
+#include "kizzasi/engine/session.h"              // IWYU pragma: export
+#include "kizzasi/signal/prediction.h"           // IWYU pragma: export
+#include "kizzasi/signal/series.h"               // IWYU pragma: export
+#include "kizzasi/solve/barrier.h"               // IWYU pragma: export
+#include "kizzasi/solve/model_predictive.h"      // IWYU pragma: export
+#include "kizzasi/solve/nonlinear_predictive.h"  // IWYU pragma: export
+#include "kizzasi/solve/polytope_projection.h"   // IWYU pragma: export
+#include "kizzasi/solve/projection.h"            // IWYU pragma: export
+#include "kizzasi/solve/quadratic_program.h"     // IWYU pragma: export
+#include "kizzasi/solve/quadric_projection.h"    // IWYU pragma: export

@@ -12,6 +12,7 @@ void ActiveFactor::prepare(std::size_t most_dimensions) {
   j_.assign(most_dimensions * stride_, 0);
   r_.assign(most_dimensions * stride_, 0);
   reflector_.assign(most_dimensions, 0);
+  inverse_.assign(most_dimensions, 0);
   dims_ = active_ = 0;
 }
 
@@ -55,8 +56,7 @@ void ActiveFactor::expand(const double* y, double* v) const noexcept {
 void ActiveFactor::solve_upper(double* v) const noexcept {
   for (std::size_t k = active_; k-- > 0;) {
     const double* column = r_column(k);
-    v[k] /= column[k];
-    const double factor = v[k];
+    const double factor = v[k] *= inverse_[k];
     for (std::size_t i = 0; i < k; ++i) v[i] -= factor * column[i];
   }
 }
@@ -64,7 +64,7 @@ void ActiveFactor::solve_upper(double* v) const noexcept {
 void ActiveFactor::solve_transposed(double* v) const noexcept {
   for (std::size_t k = 0; k < active_; ++k) {
     const double* column = r_column(k);
-    v[k] = (v[k] - dot(column, v, k)) / column[k];
+    v[k] = (v[k] - dot(column, v, k)) * inverse_[k];
   }
 }
 
@@ -75,6 +75,7 @@ void ActiveFactor::add(const double* d, const double* z, double length2) noexcep
   double* column = r_column(q);
   std::copy_n(d, q, column);
   column[q] = pivot;
+  inverse_[q] = 1 / pivot;
   // J2 <- J2 (I - v v' / (v'v / 2)) with v = d2 - pivot e_1; J2 v = z - pivot (first column of J2) is known already.
   const double half = length2 - pivot * d[q];
   std::copy_n(d + q, rest, reflector_.data());
@@ -92,9 +93,11 @@ void ActiveFactor::drop(std::size_t k) noexcept {
   for (std::size_t c = k; c < active_; ++c) {
     double* column = r_column(c);
     const double length = std::sqrt(column[c] * column[c] + column[c + 1] * column[c + 1]);
+    inverse_[c] = 1 / column[c];
     if (column[c + 1] == 0 || length == 0) continue;
     const double cosine = column[c] / length, sine = column[c + 1] / length;
     column[c] = length;
+    inverse_[c] = 1 / length;
     column[c + 1] = 0;
     for (std::size_t other = c + 1; other < active_; ++other) {
       double* o = r_column(other);

@@ -46,6 +46,7 @@ class ActiveFactor {
 
   std::size_t stride_ = 0, dims_ = 0, active_ = 0;
   std::vector<double> j_, r_;      // J by rows; R by columns
+  std::vector<double> inverse_;    // 1 / the diagonal of R
   std::vector<double> reflector_;  // scratch
 };
 

@@ -32,7 +32,7 @@ struct PredictiveProblem {
 Result<void> check(const PredictiveProblem& problem, bool with_matrices = true);
 
 // The states put into the inputs ("condensed"): one quadratic program over control_horizon * m variables, whose curvature and rows are
-// built once. For horizons beyond a hundred or so see structured_predictive.h. Thread: one at a time. Real-time: every noexcept member.
+// built once; its work grows with the square of the horizon. Thread: one at a time. Real-time: every noexcept member.
 class ModelPredictive {
  public:
   // Errors: a size that does not fit, a number that is not finite, Q, R or P that make the cost not strictly convex in the inputs.

@@ -16,25 +16,26 @@ bool finite(std::span<const double> values) {
   return sum == 0;
 }
 
-// L of h + shift I = LL', by rows, lower triangle. False where a pivot is not clearly positive.
-bool cholesky(const double* h, double shift, double least, double* l, std::size_t n) {
+// L of h + shift I = LL', by rows, lower triangle, and 1 / its diagonal. False where a pivot is not clearly positive.
+bool cholesky(const double* h, double shift, double least, double* l, double* inverse, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     double* row = l + i * n;
-    for (std::size_t j = 0; j < i; ++j) row[j] = (h[i * n + j] - dot(row, l + j * n, j)) / l[j * n + j];
+    for (std::size_t j = 0; j < i; ++j) row[j] = (h[i * n + j] - dot(row, l + j * n, j)) * inverse[j];
     const double pivot = h[i * n + i] + shift - dot(row, row, i);
     if (!(pivot > least * h[i * n + i]) || !(pivot > 0)) return false;
     row[i] = std::sqrt(pivot);
+    inverse[i] = 1 / row[i];
   }
   return true;
 }
 
 // j = L^-T by rows, upper triangle; the lower one is zero.
-void inverse_transposed(const double* l, double* j, std::size_t n) {
+void inverse_transposed(const double* l, const double* inverse, double* j, std::size_t n) {
   std::fill_n(j, n * n, 0.0);
   for (std::size_t c = 0; c < n; ++c) {  // row c of j is column c of L^-1: solves L y = e_c
     double* y = j + c * n;
-    y[c] = 1 / l[c * n + c];
-    for (std::size_t i = c + 1; i < n; ++i) y[i] = -dot(l + i * n + c, y + c, i - c) / l[i * n + i];
+    y[c] = inverse[c];
+    for (std::size_t i = c + 1; i < n; ++i) y[i] = -dot(l + i * n + c, y + c, i - c) * inverse[i];
   }
 }
 
@@ -108,16 +109,16 @@ Curvature QuadraticProgram::set_hessian(std::span<const double> h) noexcept {
     most = std::max(most, h_[i * n_ + i]);
   }
   const double rounding = 8 * static_cast<double>(n_) * kEpsilon;
-  semidefinite_ = !cholesky(h_.data(), 0, rounding, root_.data(), n_);
+  semidefinite_ = !cholesky(h_.data(), 0, rounding, root_.data(), normal_.data(), n_);
   proximity_ = 0;
   if (semidefinite_) {
-    if (most > 0 && !cholesky(h_.data(), 16 * rounding * most, 0, root_.data(), n_)) return Curvature::kNotConvex;
+    if (most > 0 && !cholesky(h_.data(), 16 * rounding * most, 0, root_.data(), normal_.data(), n_)) return Curvature::kNotConvex;
     if (most == 0 && largest(h_.data(), n_ * n_) > 0) return Curvature::kNotConvex;
     proximity_ = most > 0 ? 1e-6 * most : 1;
     for (std::size_t i = 0; i < n_; ++i) h_[i * n_ + i] += proximity_;
-    if (!cholesky(h_.data(), 0, 0, root_.data(), n_)) return Curvature::kNotConvex;
+    if (!cholesky(h_.data(), 0, 0, root_.data(), normal_.data(), n_)) return Curvature::kNotConvex;
   }
-  inverse_transposed(root_.data(), j0_.data(), n_);
+  inverse_transposed(root_.data(), normal_.data(), j0_.data(), n_);
   double tall = 0, small = kNoBound;
   for (std::size_t i = 0; i < n_; ++i) {
     tall = std::max(tall, root_[i * n_ + i]);

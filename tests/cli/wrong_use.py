@@ -47,6 +47,9 @@ CASES = [
     (["--seed"], 2, ["--seed"]),
     (["help", "bnch"], 2, ["Did you mean 'bench'"]),
     ([""], 2, ["no such verb"]),
+    (["solve", "missing.jsonl"], 1, ["missing.jsonl", "cannot be read"]),
+    (["solve", "--tiem"], 2, ["--tiem", "Did you mean '--time'"]),
+    (["solve", "--limit", "3"], 2, ["--limit"]),
     # Options that every verb shares, tried on one.
     (["bench", "--secnds", "1"], 2, ["--secnds", "Did you mean '--seconds'"]),
     (["bench", "--xyzzy"], 2, ["--xyzzy", "--help"]),
