@@ -344,7 +344,7 @@ class Binder {
   // a + b + c, from left to right; the mean divides by their number.
   std::optional<Shape> total(const Formula& f) {
     std::optional<Shape> sum;
-    for (const Formula& part : listed(f)) {
+    for (const Formula& part : listed(f, schema_)) {
       auto next = shape(part);
       if (!next) return {};
       if (!sum) {
@@ -356,31 +356,13 @@ class Binder {
       if (!sum) return {};
     }
     if (sum && f.text == "mean") {
-      const auto count = static_cast<double>(listed(f).size());
+      const auto count = static_cast<double>(listed(f, schema_).size());
       for (Term& term : sum->linear.terms) term.coefficient /= count;
       sum->linear.constant /= count;
       sum->factor /= count;
     }
     if (!sum) (void)bad(f.offset, "there is no predicted channel to add", "a channel", "");
     return sum;
-  }
-
-  // The arguments of sum or mean, with * spelled out.
-  std::vector<Formula> listed(const Formula& f) const {
-    std::vector<Formula> parts;
-    for (const Formula& operand : f.operands) {
-      if (operand.op != Op::kEveryChannel) {
-        parts.push_back(operand);
-        continue;
-      }
-      for (const std::size_t channel : schema_.with_role(Role::kTarget)) {
-        Formula part = operand;
-        part.op = Op::kChannel;
-        part.text = schema_.channels[channel].name;
-        parts.push_back(std::move(part));
-      }
-    }
-    return parts;
   }
 
   static From from_of(const Formula& f) { return f.from == From::kCommanded ? From::kCommanded : From::kMeasured; }
@@ -463,7 +445,7 @@ class Binder {
       if (sign == Sign::kMinus && !constant) steps.push_back({Code::kNegate, {}, 0});
       return true;
     }
-    const std::vector<Formula> parts = listed(f);  // sum, mean
+    const std::vector<Formula> parts = listed(f, schema_);  // sum, mean
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!emit(parts[i], sign, steps)) return false;
       if (i > 0) steps.push_back({Code::kAdd, {}, 0});

@@ -29,6 +29,31 @@ Result<std::size_t> channel_named(std::string_view name, const Schema& schema, c
                did_you_mean(name, names)});
 }
 
+std::vector<Formula> listed(const Formula& call, const Schema& schema) {
+  std::vector<Formula> parts;
+  for (const Formula& operand : call.operands) {
+    if (operand.op != Op::kEveryChannel) {
+      parts.push_back(operand);
+      continue;
+    }
+    for (const std::size_t channel : schema.with_role(Role::kTarget)) {
+      Formula part = operand;
+      part.op = Op::kChannel;
+      part.text = schema.channels[channel].name;
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+bool speaks_of_each(const Formula& formula) {
+  if (formula.op == Op::kEveryChannel) return true;
+  const bool list =
+      formula.op == Op::kCall && formula.text != "abs" && formula.text != "rate" && formula.text != "prev" && formula.text != "accel";
+  return std::any_of(formula.operands.begin(), formula.operands.end(),
+                     [&](const Formula& operand) { return !(list && operand.op == Op::kEveryChannel) && speaks_of_each(operand); });
+}
+
 bool units_fit(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty() || a == b) return true;
   const auto per = [](const std::string& unit) { return unit.substr(std::min(unit.rfind('/'), unit.size())); };

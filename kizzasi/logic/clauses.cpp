@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "kizzasi/logic/bends.h"
 #include "kizzasi/logic/channel_names.h"
 #include "kizzasi/logic/monitor/nodes.h"
 #include "kizzasi/logic/parser.h"
@@ -15,45 +16,6 @@ namespace {
 
 constexpr std::int64_t kLongestPromise = 1'000'000;  // samples
 
-Formula joined(Op op, Formula a, Formula b, std::size_t offset) {
-  Formula f;
-  f.op = op;
-  f.offset = offset;
-  f.operands = {std::move(a), std::move(b)};
-  return f;
-}
-
-Formula negative(Formula a) {
-  Formula f;
-  f.op = Op::kNegate;
-  f.offset = a.offset;
-  f.operands = {std::move(a)};
-  return f;
-}
-
-Formula plain_number(double number, std::string unit, std::size_t offset) {
-  Formula f;
-  f.offset = offset;
-  f.number = number;
-  f.text = std::move(unit);
-  return f;
-}
-
-Formula call_of(std::string name, std::vector<Formula> operands, std::size_t offset) {
-  Formula f;
-  f.op = Op::kCall;
-  f.text = std::move(name);
-  f.offset = offset;
-  f.operands = std::move(operands);
-  return f;
-}
-
-Formula compare(Formula a, Comparison sign, Formula b, std::size_t offset) {
-  Formula f = joined(Op::kCompare, std::move(a), std::move(b), offset);
-  f.comparisons = {sign};
-  return f;
-}
-
 Comparison straight(Comparison sign) {
   return sign == Comparison::kGreater ? Comparison::kLess : sign == Comparison::kGreaterEqual ? Comparison::kLessEqual : sign;
 }
@@ -61,7 +23,7 @@ bool is_turned(Comparison sign) { return sign == Comparison::kGreater || sign ==
 
 class ClauseWriter {
  public:
-  ClauseWriter(const Schema& schema, const Source& source) : schema_(schema), source_(source) {}
+  ClauseWriter(const Schema& schema, const Source& source) : schema_(schema), source_(source), bends_(schema, source) {}
 
   Result<std::vector<Choice>> run(const Formula& formula) {
     std::vector<Choice> clauses;
@@ -248,7 +210,7 @@ class ClauseWriter {
   // On from `on` until down to `off`, or its mirror image: (x > off) since (x >= on).
   Made hysteresis(const Formula& f, bool wanted) {
     const Formula &x = f.operands[0], &on = f.operands[1], &off = f.operands[2];
-    const auto first = value_of(on), last = value_of(off);
+    const auto first = constant_of(on), last = constant_of(off);
     const bool falling = first && last && *first < *last;
     Formula since;
     since.op = Op::kSince;
@@ -366,13 +328,6 @@ class ClauseWriter {
 
   static bool is_comparison(const Formula& f) { return f.op == Op::kCompare || f.op == Op::kWithin || f.op == Op::kIn; }
 
-  static bool speaks_of_each(const Formula& f) {
-    if (f.op == Op::kEveryChannel) return true;
-    const bool list = f.op == Op::kCall && f.text != "abs" && f.text != "rate" && f.text != "prev" && f.text != "accel";
-    return std::any_of(f.operands.begin(), f.operands.end(),
-                       [&](const Formula& operand) { return !(list && operand.op == Op::kEveryChannel) && speaks_of_each(operand); });
-  }
-
   Made each_channel(const Formula& f, bool wanted) {
     if (!speaks_of_each(f)) return comparison(f, wanted);
     Made all = wanted ? always_true() : Choice{};
@@ -430,13 +385,12 @@ class ClauseWriter {
   // left < right, left <= right or left == right, with every bend over what moves taken apart.
   Made pair(Formula left, Comparison sign, Formula right, std::size_t offset, bool apart = false) {
     Formula whole = compare(std::move(left), sign, std::move(right), offset);
-    double pull = 1;
-    Formula* bend = find_bend(whole.operands[0], pull);
-    if (bend == nullptr) {
-      pull = -1;
-      bend = find_bend(whole.operands[1], pull);
+    const auto found = bends_.find(whole);
+    if (!found) {
+      if (!error_) error_ = found.error();
+      return {};
     }
-    if (error_) return {};
+    const auto [bend, pull] = *found;
     if (bend == nullptr) {
       Literal literal;
       literal.formula = std::move(whole);
@@ -448,12 +402,11 @@ class ClauseWriter {
     }
     const Formula bent = *bend;
     if (bent.text == "norm1" || bent.text == "norminf") {
-      *bend = spelled_out(bent);
+      *bend = bends_.spelled_out(bent);
       return pair(whole.operands[0], sign, whole.operands[1], offset, apart);
     }
     const bool convex = bent.text != "min";
-    const std::vector<Formula> parts = alternatives(bent);
-    if (error_) return {};
+    const std::vector<Formula> parts = bends_.alternatives(bent);
     const bool all = sign != Comparison::kEqual && (pull > 0) == convex;
     Made out = all ? always_true() : Choice{};
     for (const Formula& part : parts) {
@@ -472,140 +425,6 @@ class ClauseWriter {
     return out;
   }
 
-  // The first abs, min, max, norm1 or norminf over something that moves, and whether it pulls the side up (> 0) or down.
-  Formula* find_bend(Formula& f, double& pull) {
-    if (!moves(f)) return nullptr;
-    switch (f.op) {
-      case Op::kNegate: {
-        pull = -pull;
-        Formula* found = find_bend(f.operands[0], pull);
-        if (found == nullptr) pull = -pull;
-        return found;
-      }
-      case Op::kAdd:
-      case Op::kSubtract: {
-        if (Formula* found = find_bend(f.operands[0], pull)) return found;
-        const double before = pull;
-        if (f.op == Op::kSubtract) pull = -pull;
-        Formula* found = find_bend(f.operands[1], pull);
-        if (found == nullptr) pull = before;
-        return found;
-      }
-      case Op::kMultiply:
-      case Op::kDivide:
-        for (const std::size_t i : {0U, 1U}) {
-          if (f.op == Op::kDivide && i == 1) continue;
-          Formula& other = f.operands[1 - i];
-          Formula* found = find_bend(f.operands[i], pull);
-          if (found == nullptr) continue;
-          const auto factor = value_of(other);
-          if (!factor || *factor == 0) {
-            (void)bad(f.offset, fmt::format("the sign of what multiplies '{}' is not known when compiling", print(*found)),
-                      "a number other than 0", "");
-            return nullptr;
-          }
-          if (*factor < 0) pull = -pull;
-          return found;
-        }
-        return nullptr;
-      case Op::kCall:
-        if (f.text == "abs" || f.text == "min" || f.text == "max" || f.text == "norm1" || f.text == "norminf") return &f;
-        if (f.text == "sum" || (f.text == "mean" && !window_samples(f))) {
-          for (Formula& operand : f.operands) {
-            if (Formula* found = find_bend(operand, pull)) return found;
-          }
-        }
-        return nullptr;
-      default:
-        return nullptr;
-    }
-  }
-
-  std::vector<Formula> alternatives(const Formula& bent) {
-    if (bent.text == "abs") return {bent.operands[0], negative(bent.operands[0])};
-    if (const auto samples = window_samples(bent)) {  // of the window: what is now, and what was before
-      if (*samples == 1) return {bent.operands[0]};
-      Formula before = bent;
-      before.operands[1] = plain_number(static_cast<double>(*samples - 1), "samples", bent.offset);
-      return {bent.operands[0], call_of("prev", {std::move(before), plain_number(1, "", bent.offset)}, bent.offset)};
-    }
-    return listed(bent);
-  }
-
-  // norm1 as a sum of sizes, norminf as the largest of them, in the order in which they are evaluated.
-  Formula spelled_out(const Formula& f) const {
-    std::vector<Formula> sizes;
-    for (const Formula& part : listed(f)) sizes.push_back(call_of("abs", {part}, part.offset));
-    if (f.text == "norminf" && sizes.size() > 1) return call_of("max", std::move(sizes), f.offset);
-    Formula sum = sizes.front();
-    for (std::size_t i = 1; i < sizes.size(); ++i) sum = joined(Op::kAdd, std::move(sum), sizes[i], f.offset);
-    return sum;
-  }
-
-  std::vector<Formula> listed(const Formula& f) const {
-    std::vector<Formula> parts;
-    for (const Formula& operand : f.operands) {
-      if (operand.op != Op::kEveryChannel) {
-        parts.push_back(operand);
-        continue;
-      }
-      for (const std::size_t channel : schema_.with_role(Role::kTarget)) {
-        Formula part = operand;
-        part.op = Op::kChannel;
-        part.text = schema_.channels[channel].name;
-        parts.push_back(std::move(part));
-      }
-    }
-    return parts;
-  }
-
-  // Of f(x, window); nothing where the last argument is no time.
-  std::optional<std::int64_t> window_samples(const Formula& f) {
-    if (f.operands.size() != 2 || f.operands[1].op != Op::kNumber) return {};
-    const Formula& span = f.operands[1];
-    if (!nanoseconds(span.text) && span.text != "samples") return {};
-    Interval whole;
-    whole.given = true;
-    whole.low = whole.high = span.number;
-    whole.low_unit = whole.high_unit = span.text;
-    whole.offset = span.offset;
-    const auto samples = sample_interval(whole, schema_.step_ns, source_);
-    return samples ? std::optional<std::int64_t>(samples->high) : std::nullopt;
-  }
-
-  // True where the value now depends on a predicted channel now.
-  bool moves(const Formula& f) const {
-    if (f.op == Op::kEveryChannel) return true;
-    if (f.op == Op::kChannel) {
-      const auto channel = channel_named(f.text, schema_, source_, f.offset);
-      return channel && schema_.channels[*channel].role == Role::kTarget;
-    }
-    if (f.op == Op::kCall && f.text == "prev" && !(f.operands.size() == 2 && f.operands[1].number == 0)) return false;
-    return std::any_of(f.operands.begin(), f.operands.end(), [&](const Formula& operand) { return moves(operand); });
-  }
-
-  // Of an expression of numbers.
-  static std::optional<double> value_of(const Formula& f) {
-    if (f.op == Op::kNumber) return f.number;
-    if (f.operands.empty() || f.op == Op::kCall) return {};
-    const auto a = value_of(f.operands[0]);
-    if (!a || f.op == Op::kNegate) return a ? std::optional<double>(-*a) : std::nullopt;
-    const auto b = value_of(f.operands[1]);
-    if (!b) return {};
-    switch (f.op) {
-      case Op::kAdd:
-        return *a + *b;
-      case Op::kSubtract:
-        return *a - *b;
-      case Op::kMultiply:
-        return *a * *b;
-      case Op::kDivide:
-        return *a / *b;
-      default:
-        return {};
-    }
-  }
-
   // --- Errors ----------------------------------------------------------------------------------------------------------------------------
 
   Made refuse(std::size_t offset, const std::string& what, std::string expected, std::string hint) {
@@ -619,6 +438,7 @@ class ClauseWriter {
 
   const Schema& schema_;
   const Source& source_;
+  Bends bends_;
   std::optional<std::size_t> every_;
   std::optional<Error> error_;
 };

@@ -1,6 +1,7 @@
 #include "kizzasi/logic/curvature.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kizzasi::logic {
 namespace {
@@ -107,6 +108,46 @@ Curve curve_of(const NodeGraph& graph, std::uint32_t index) {
     default:  // rate, mean, integral, trend
       return a() <= Curve::kAffine ? a() : Curve::kOther;
   }
+}
+
+std::vector<bool> nodes_of_now(const NodeGraph& graph, std::initializer_list<std::uint32_t> of) {
+  std::vector<bool> used(graph.nodes.size(), false);
+  std::vector<std::uint32_t> open(of);
+  while (!open.empty()) {
+    const std::uint32_t index = open.back();
+    open.pop_back();
+    if (used[index]) continue;
+    used[index] = true;
+    const Node& node = graph.nodes[index];
+    const bool leaf = node.kind == NodeKind::kConstant || node.kind == NodeKind::kChannel || node.kind == NodeKind::kHour ||
+                      node.kind == NodeKind::kWeekday || (node.kind == NodeKind::kPrevious && node.low > 0);
+    if (leaf) continue;
+    open.push_back(node.a);
+    const bool two = node.kind == NodeKind::kAdd || node.kind == NodeKind::kSubtract || node.kind == NodeKind::kMultiply ||
+                     node.kind == NodeKind::kDivide || node.kind == NodeKind::kLesser || node.kind == NodeKind::kGreater;
+    if (two) open.push_back(node.b);
+  }
+  return used;
+}
+
+bool is_positive_semidefinite(std::span<double> h, std::size_t n) {
+  double top = 0;
+  for (std::size_t i = 0; i < n; ++i) top = std::max(top, std::abs(h[i * n + i]));
+  for (std::size_t i = 0; i < n; ++i) h[i * n + i] += 1e-12 * top;
+  for (std::size_t k = 0; k < n; ++k) {  // Cholesky's factor exists
+    double pivot = h[k * n + k];
+    for (std::size_t i = 0; i < k; ++i) pivot -= h[k * n + i] * h[k * n + i];
+    if (!(pivot >= 0)) return false;
+    const double root = std::sqrt(pivot);
+    h[k * n + k] = root;
+    for (std::size_t r = k + 1; r < n; ++r) {
+      double sum = h[r * n + k];
+      for (std::size_t i = 0; i < k; ++i) sum -= h[r * n + i] * h[k * n + i];
+      if (root == 0 && std::abs(sum) > 1e-9 * top) return false;
+      h[r * n + k] = root == 0 ? 0 : sum / root;
+    }
+  }
+  return true;
 }
 
 }  // namespace kizzasi::logic

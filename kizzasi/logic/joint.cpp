@@ -238,9 +238,7 @@ class JointBuilder {
         literal.rounding = std::max(literal.rounding, 4 * static_cast<double>(number.low));
       }
     }
-    std::vector<bool> used(graph.nodes.size(), false);
-    reach_now(graph, literal.left, used);
-    reach_now(graph, literal.right, used);
+    const std::vector<bool> used = nodes_of_now(graph, {literal.left, literal.right});
     for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
       if (!used[i]) continue;
       const NodeKind kind = graph.nodes[i].kind;
@@ -256,20 +254,6 @@ class JointBuilder {
                  "== b +- tol, or text with all digits", "");
     }
     return curvature_fits(literal, graph, constraint, offset);
-  }
-
-  static void reach_now(const NodeGraph& graph, std::uint32_t index, std::vector<bool>& used) {
-    const Node& node = graph.nodes[index];
-    if (used[index]) return;
-    used[index] = true;
-    if (node.kind == NodeKind::kPrevious && node.low > 0) return;
-    if (node.kind == NodeKind::kConstant || node.kind == NodeKind::kChannel || node.kind == NodeKind::kHour ||
-        node.kind == NodeKind::kWeekday)
-      return;
-    reach_now(graph, node.a, used);
-    const bool two = node.kind == NodeKind::kAdd || node.kind == NodeKind::kSubtract || node.kind == NodeKind::kMultiply ||
-                     node.kind == NodeKind::kDivide || node.kind == NodeKind::kLesser || node.kind == NodeKind::kGreater;
-    if (two) reach_now(graph, node.b, used);
   }
 
   bool curvature_fits(JointLiteral& literal, const NodeGraph& graph, std::uint32_t constraint, std::size_t offset) {
@@ -316,23 +300,7 @@ class JointBuilder {
       frame[literal.variables[i]] = 0;
       for (std::size_t k = 0; k < n; ++k) h[i * n + k] = moved[literal.variables[k]] - base[literal.variables[k]];
     }
-    double top = 0;
-    for (std::size_t i = 0; i < n; ++i) top = std::max(top, std::abs(h[i * n + i]));
-    for (std::size_t i = 0; i < n; ++i) h[i * n + i] += 1e-12 * top;
-    for (std::size_t k = 0; k < n; ++k) {  // Cholesky's factor exists
-      double pivot = h[k * n + k];
-      for (std::size_t i = 0; i < k; ++i) pivot -= h[k * n + i] * h[k * n + i];
-      if (!(pivot >= 0)) return false;
-      const double root = std::sqrt(pivot);
-      h[k * n + k] = root;
-      for (std::size_t r = k + 1; r < n; ++r) {
-        double sum = h[r * n + k];
-        for (std::size_t i = 0; i < k; ++i) sum -= h[r * n + i] * h[k * n + i];
-        if (root == 0 && std::abs(sum) > 1e-9 * top) return false;
-        h[r * n + k] = root == 0 ? 0 : sum / root;
-      }
-    }
-    return true;
+    return is_positive_semidefinite(h, n);
   }
 
   bool gather(JointClause& clause) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kizzasi/logic/monitor/arithmetic.h"
 #include "kizzasi/logic/monitor/numbers.h"
 
 namespace kizzasi::logic {
@@ -19,9 +20,6 @@ bool is_leaf(NodeKind kind) {
   return kind == NodeKind::kConstant || kind == NodeKind::kChannel || kind == NodeKind::kHour || kind == NodeKind::kWeekday ||
          kind == NodeKind::kTruth;
 }
-
-double lesser(double a, double b) noexcept { return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b); }
-double greater(double a, double b) noexcept { return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b); }
 
 // The state of what looks back: how many values were remembered (up to the length of the ring), the place of the next, then the ring.
 struct Ring {
@@ -164,31 +162,15 @@ void Present::evaluate(std::span<const std::uint32_t> order, std::span<const dou
         out = past[0];
         break;
       case NodeKind::kNegate:
-        out = -a;
-        break;
       case NodeKind::kAdd:
-        out = a + b;
-        break;
       case NodeKind::kSubtract:
-        out = a - b;
-        break;
       case NodeKind::kMultiply:
-        out = a * b;
-        break;
       case NodeKind::kDivide:
-        out = a / b;
-        break;
       case NodeKind::kAbs:
-        out = std::abs(a);
-        break;
       case NodeKind::kLesser:
-        out = lesser(a, b);
-        break;
       case NodeKind::kGreater:
-        out = greater(a, b);
-        break;
       case NodeKind::kRoot:
-        out = std::sqrt(a);
+        out = arithmetic(node.kind, a, b);
         break;
       case NodeKind::kPrevious:
         out = node.low == 0 ? a : past[0];

@@ -70,13 +70,6 @@ class GraphWriter {
     return all;
   }
 
-  static bool speaks_of_each(const Formula& f) {
-    if (f.op == Op::kEveryChannel) return true;
-    const bool list = f.op == Op::kCall && f.text != "abs" && f.text != "rate" && f.text != "prev" && f.text != "accel";
-    return std::any_of(f.operands.begin(), f.operands.end(),
-                       [&](const Formula& operand) { return !(list && operand.op == Op::kEveryChannel) && speaks_of_each(operand); });
-  }
-
   Index one_condition(const Formula& f) {
     switch (f.op) {
       case Op::kTrue:
@@ -313,7 +306,7 @@ class GraphWriter {
   // abs, min, max, sum, mean and the norms of a list.
   Number combined(const Formula& f) {
     Number all;
-    const std::vector<Formula> parts = listed(f);
+    const std::vector<Formula> parts = every_ ? f.operands : listed(f, graph_.schema);
     for (const Formula& part : parts) {
       Number next = number(part);
       if (!next) return {};
@@ -337,24 +330,6 @@ class GraphWriter {
     if (f.text == "mean") all->node = arithmetic(NodeKind::kDivide, all->node, constant(static_cast<double>(parts.size())));
     if (f.text == "norm") all->node = arithmetic(NodeKind::kRoot, all->node, 0);
     return all;
-  }
-
-  // The arguments, with * spelled out.
-  std::vector<Formula> listed(const Formula& f) const {
-    std::vector<Formula> parts;
-    for (const Formula& operand : f.operands) {
-      if (operand.op != Op::kEveryChannel || every_) {
-        parts.push_back(operand);
-        continue;
-      }
-      for (const std::size_t channel : graph_.schema.with_role(Role::kTarget)) {
-        Formula part = operand;
-        part.op = Op::kChannel;
-        part.text = graph_.schema.channels[channel].name;
-        parts.push_back(std::move(part));
-      }
-    }
-    return parts;
   }
 
   // rate(x) = derivative(x, 1), accel(x) = derivative(x, 2): differences over the time passed, taken one after another.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kizzasi/logic/monitor/arithmetic.h"
 #include "kizzasi/logic/monitor/block_window.h"
 #include "kizzasi/logic/predicate.h"
 
@@ -28,10 +29,6 @@ Moments joined(const Moments& a, const Moments& b) noexcept {
           a.place_square + b.place_square + place * place * share,
           a.product + b.product + value * place * share};
 }
-
-// Of two numbers, NaN where either is.
-double lesser(double a, double b) noexcept { return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b); }
-double greater(double a, double b) noexcept { return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b); }
 
 bool is_window(NodeKind kind) { return kind >= NodeKind::kWindowMean && kind <= NodeKind::kWindowIntegral; }
 bool is_extreme(NodeKind kind) { return kind == NodeKind::kWindowLeast || kind == NodeKind::kWindowMost; }
@@ -167,31 +164,15 @@ void Numbers::step(const NodeGraph& graph, std::span<double> state, std::int64_t
         out = std::floor(week_hours(time_ns, zone_hours_) / 24) + 1;
         break;
       case NodeKind::kNegate:
-        out = -values[node.a];
-        break;
       case NodeKind::kAdd:
-        out = values[node.a] + values[node.b];
-        break;
       case NodeKind::kSubtract:
-        out = values[node.a] - values[node.b];
-        break;
       case NodeKind::kMultiply:
-        out = values[node.a] * values[node.b];
-        break;
       case NodeKind::kDivide:
-        out = values[node.a] / values[node.b];
-        break;
       case NodeKind::kAbs:
-        out = std::abs(values[node.a]);
-        break;
       case NodeKind::kLesser:
-        out = lesser(values[node.a], values[node.b]);
-        break;
       case NodeKind::kGreater:
-        out = greater(values[node.a], values[node.b]);
-        break;
       case NodeKind::kRoot:
-        out = std::sqrt(values[node.a]);
+        out = arithmetic(node.kind, values[node.a], values[node.b]);
         break;
       case NodeKind::kPrevious: {
         const std::int64_t seen = counter(own[0]);
