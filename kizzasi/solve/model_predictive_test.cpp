@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/solve/banded_predictive.h"
 #include "kizzasi/solve/published_test.h"
 
 namespace kizzasi::solve {
@@ -61,6 +62,24 @@ TEST(ModelPredictive, GivesThePublishedPlans) {
   }
 }
 
+TEST(BandedPredictive, GivesThePublishedPlans) {
+  for (const Json& line : published("mpc.jsonl", "mpc/mpc.jsonl")) {
+    const std::string& id = line.find("id")->string();
+    auto c = BandedPredictive::prepare(read(line));
+    ASSERT_TRUE(c) << id << " " << c.error().text();
+    const auto x0 = numbers(line.find("x0")), reference = numbers(line.find("reference")), previous = numbers(line.find("u_previous"));
+    const Status status = c->solve(x0, reference, previous);
+    ASSERT_EQ(name(status), line.find("status")->string()) << id;
+    if (status != Status::kOptimal) continue;
+    const auto u = numbers(line.find("u")), x = numbers(line.find("x")), slack = numbers(line.find("slack"));
+    for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(c->inputs()[i], u[i], 1e-8) << id << " u " << i;
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(c->states()[i], x[i], 1e-8) << id << " x " << i;
+    for (std::size_t i = 0; i < slack.size(); ++i) EXPECT_NEAR(c->slack()[i], slack[i], 1e-8) << id << " slack " << i;
+    const double cost = line.find("cost")->number();
+    EXPECT_NEAR(c->cost(), cost, 1e-9 * std::abs(cost)) << id;
+  }
+}
+
 PredictiveProblem random_problem(Rng& rng, std::size_t n, std::size_t m, std::size_t horizon) {
   PredictiveProblem p;
   p.states = n;
@@ -110,6 +129,35 @@ TEST(ModelPredictive, EqualsHandSolvedPlans) {
   p.u_min = {}, p.u_max = {};
   p.control_horizon = 1;
   expect(-6.0 / 7, -6.0 / 7, 4 + 8 * 8 / 49.0 + 2 * 2 / 49.0 + 2 * 36 / 49.0);
+}
+
+TEST(BandedPredictive, EqualsTheCondensedForm) {
+  Rng rng(77);
+  std::size_t compared = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::size_t n = 1 + rng.below(4), m = 1 + rng.below(2);
+    PredictiveProblem p = random_problem(rng, n, m, 3 + rng.below(20));
+    p.control_horizon = rng.below(2) == 0 ? 0 : 1 + rng.below(p.horizon);
+    auto condensed = ModelPredictive::prepare(p);
+    auto banded = BandedPredictive::prepare(p);
+    ASSERT_TRUE(condensed && banded);
+    std::vector<double> x0(n), reference(n), previous(m, 0), by_first(m);
+    for (double& v : x0) v = 2 * rng.normal();
+    for (double& v : reference) v = rng.normal();
+    for (double& v : by_first) v = rng.normal();
+    ASSERT_EQ(condensed->solve(x0, reference, previous), Status::kOptimal);
+    ASSERT_EQ(banded->solve(x0, reference, previous), Status::kOptimal) << trial;
+    for (std::size_t i = 0; i < condensed->inputs().size(); ++i) EXPECT_NEAR(banded->inputs()[i], condensed->inputs()[i], 1e-8) << trial;
+    EXPECT_NEAR(banded->cost(), condensed->cost(), 1e-8 * std::abs(condensed->cost()));
+    std::vector<double> a(n), b(n), c(m), d(n), e(n), f(m);
+    condensed->gradient(by_first, a, b, c);
+    banded->gradient(by_first, d, e, f);
+    bool same = true;  // but on edges, where both are right
+    for (std::size_t i = 0; i < n; ++i) same = same && std::abs(a[i] - d[i]) < 1e-4 && std::abs(b[i] - e[i]) < 1e-4;
+    for (std::size_t i = 0; i < m; ++i) same = same && std::abs(c[i] - f[i]) < 1e-4;
+    compared += same ? 1 : 0;
+  }
+  EXPECT_GE(compared, 57u);
 }
 
 TEST(ModelPredictive, GradientsEqualDifferences) {
