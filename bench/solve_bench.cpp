@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/solve/banded_predictive.h"
 #include "kizzasi/solve/model_predictive.h"
 #include "kizzasi/solve/projection.h"
 #include "kizzasi/solve/quadratic_program.h"
@@ -99,12 +100,12 @@ void box_and_rate(benchmark::State& state) {
 }
 BENCHMARK(box_and_rate)->Arg(64);
 
-// A cart with a pole near the upright: 4 states, 1 input, 20 steps, bounds on input, rate and states; a loop closed with a shifted start.
-void predictive_warm(benchmark::State& state) {
+// A cart with a pole near the upright: 4 states, 1 input, bounds on input, rate and states.
+PredictiveProblem cart(std::size_t horizon) {
   PredictiveProblem p;
   p.states = 4;
   p.inputs = 1;
-  p.horizon = 20;
+  p.horizon = horizon;
   p.a = {1, 0.05, 0.0012, 0, 0, 1, 0.049, 0.0012, 0, 0, 1.027, 0.0504, 0, 0, 1.08, 1.027};
   p.b = {0.00125, 0.05, -0.0025, -0.1};
   p.q = {10, 0, 0, 0, 0, 1, 0, 0, 0, 0, 10, 0, 0, 0, 0, 1};
@@ -113,7 +114,12 @@ void predictive_warm(benchmark::State& state) {
   p.u_min = {-3}, p.u_max = {3}, p.du_max = {1.5};
   p.x_min = {-2, -1.5, -0.3, -1.5}, p.x_max = {2, 1.5, 0.3, 1.5};
   p.soft_l1 = 100, p.soft_l2 = 100;
-  auto c = ModelPredictive::prepare(p);
+  return p;
+}
+
+// A loop closed with a shifted start.
+void predictive_warm(benchmark::State& state) {
+  auto c = ModelPredictive::prepare(cart(20));
   if (!c) {
     state.SkipWithError("not prepared");
     return;
@@ -132,6 +138,23 @@ void predictive_warm(benchmark::State& state) {
   state.counters["iterations"] = benchmark::Counter(static_cast<double>(iterations), benchmark::Counter::kAvgIterations);
 }
 BENCHMARK(predictive_warm);
+
+// One plan from nothing, in both forms: where they cross.
+template <typename Form>
+void predictive_cold(benchmark::State& state) {
+  auto c = Form::prepare(cart(static_cast<std::size_t>(state.range(0))));
+  if (!c) {
+    state.SkipWithError("not prepared");
+    return;
+  }
+  const std::vector<double> x(4, 0), reference{0.5, 0, 0, 0}, previous(1, 0);
+  for (auto _ : state) {
+    if (c->solve(x, reference, previous) != Status::kOptimal) state.SkipWithError("no answer");
+  }
+  state.counters["iterations"] = static_cast<double>(c->program().iterations());
+}
+BENCHMARK(predictive_cold<ModelPredictive>)->Arg(20)->Arg(50)->Arg(100)->Arg(200)->Arg(400);
+BENCHMARK(predictive_cold<BandedPredictive>)->Arg(20)->Arg(50)->Arg(100)->Arg(200)->Arg(400)->Arg(2000);
 
 }  // namespace
 }  // namespace kizzasi::solve

@@ -10,10 +10,15 @@
 namespace kizzasi::solve {
 namespace {
 
-constexpr std::size_t kMostIterations = 100, kMostRefinements = 8, kPatience = 6, kMostPolishing = 6, kMostRounds = 12, kMostTurns = 60;
-constexpr double kOptimalTo = 1e-9, kEnough = 1e-14, kPolished = 1e-10;
-constexpr double kStiff = 1e4;          // of a side while it is polished: each turn leaves about its inverse of the error
+constexpr std::size_t kMostIterations = 100, kMostRefinements = 8, kPatience = 6, kMostRounds = 12, kMostTurns = 60;
+constexpr double kOptimalTo = 1e-9, kEnough = 1e-11, kPolished = 1e-10, kDigits = 4e-15;
+constexpr double kNoSmaller = 1e-6;
+constexpr double kShort = 0.995;        // of the way to the nearest edge
+constexpr double kPoor = 0.3;           // a step that reaches no further is not corrected
+constexpr double kStiff = 1e5;          // of a side while it is polished: each turn leaves about its inverse of the error
 constexpr double kRegularised = 1e-12;  // of the largest entries: what keeps pivots away from 0, taken back by refinement
+
+enum class Turn : std::uint8_t { kPredict, kCorrect, kCentre };
 
 Error bad(std::string what, std::string expected) { return {Fault::kBadInput, std::move(what), "banded program", std::move(expected), ""}; }
 
@@ -72,11 +77,11 @@ Result<BandedProgram> BandedProgram::prepare(BandedProblem problem) {
   }
   c.factor_.prepare(place, bandwidth);
   c.system_.resize(place);
-  for (auto* v : {&c.g_, &c.x_, &c.dx_, &c.rd_, &c.hx_, &c.best_x_, &c.right_, &c.dual_}) v->assign(n, 0);
-  for (auto* v : {&c.equal_bound_, &c.y_, &c.dy_, &c.re_, &c.best_y_, &c.left_}) v->assign(c.equalities_.size(), 0);
+  for (auto* v : {&c.g_, &c.x_, &c.dx_, &c.rd_, &c.hx_, &c.best_x_, &c.kept_x_, &c.right_, &c.dual_}) v->assign(n, 0);
+  for (auto* v : {&c.equal_bound_, &c.y_, &c.dy_, &c.re_, &c.best_y_, &c.kept_y_, &c.left_}) v->assign(c.equalities_.size(), 0);
   const std::size_t most_sides = 2 * (p.rows.size() - c.equalities_.size());
   c.sides_.reserve(most_sides);
-  for (auto* v : {&c.bound_, &c.s_, &c.z_, &c.ds_, &c.dz_, &c.rp_, &c.rc_, &c.weight_, &c.side_x_, &c.best_s_, &c.best_z_})
+  for (auto* v : {&c.bound_, &c.s_, &c.z_, &c.ds_, &c.dz_, &c.rp_, &c.rc_, &c.weight_, &c.best_s_, &c.best_z_, &c.kept_s_, &c.kept_z_})
     v->assign(most_sides, 0);
   c.multipliers_.assign(p.rows.size(), 0);
   return c;
@@ -132,10 +137,11 @@ void BandedProgram::solve_system(std::span<const double> dual, std::span<const d
   std::fill(dy_.begin(), dy_.end(), 0.0);
   std::copy(dual.begin(), dual.end(), right_.begin());
   std::copy(equal.begin(), equal.end(), left_.begin());
-  double before = std::numeric_limits<double>::infinity();
+  double before = kNoBound, wanted = 0;
   for (std::size_t turn = 0; turn <= kMostRefinements; ++turn) {
     const double missing = std::max(largest(right_), largest(left_));
-    if (missing == 0 || !(missing < 0.5 * before)) break;
+    if (turn == 0) wanted = kDigits * missing;
+    if (missing <= wanted || !(missing < 0.5 * before)) break;
     before = missing;
     for (std::size_t v = 0; v < p_.variables; ++v) system_[place_[v]] = right_[v];
     for (std::size_t k = 0; k < equalities_.size(); ++k) system_[row_place_[equalities_[k]]] = left_[k];
@@ -166,7 +172,7 @@ void BandedProgram::residuals() noexcept {
   }
 }
 
-// Farkas: multipliers that add the rows up to 0 = something negative, for every x of a size that matters.
+// Farkas: multipliers that add the rows up to 0 < 0, for every x whose sizes sum to less than 1 / kNoSmaller of the bounds'.
 bool BandedProgram::certified() noexcept {
   std::fill(hx_.begin(), hx_.end(), 0.0);
   double sum = 0, most = 0;
@@ -180,7 +186,7 @@ bool BandedProgram::certified() noexcept {
     sum += equal_bound_[k] * y_[k];
     most = std::max(most, std::abs(y_[k]));
   }
-  return most > 0 && sum < -1e-9 * most * b_size_ && largest(hx_) * b_size_ <= -1e-9 * sum;
+  return most > 0 && sum < -1e-9 * most * b_size_ && largest(hx_) * b_size_ <= -kNoSmaller * sum;
 }
 
 double BandedProgram::stiffness() const noexcept {
@@ -191,7 +197,7 @@ double BandedProgram::stiffness() const noexcept {
 
 // The last digits: the sides that the best step leans on become equalities, met by the method of multipliers; sides that then pull are let
 // go, broken ones are taken in, and so on (Hintermueller, Ito and Kunisch 2002). Kept where the conditions of an optimum hold better.
-void BandedProgram::polish(double& merit) noexcept {
+bool BandedProgram::polish(double& merit) noexcept {
   const double stiff = stiffness();
   x_ = best_x_;
   y_ = best_y_;
@@ -201,11 +207,23 @@ void BandedProgram::polish(double& merit) noexcept {
     z_[i] = active ? best_z_[i] : 0;
     s_[i] = 0;
   }
+  bool good = false;
   double best = std::max(merit, kPolished);
   for (std::size_t round = 0; round < kMostRounds; ++round) {
-    if (!factor_system()) return;
-    for (std::size_t turn = 0; turn < kMostPolishing; ++turn) {
+    if (!factor_system()) return good;
+    double least = kNoBound;
+    std::size_t idle = 0;
+    for (std::size_t turn = 0; turn < kMostTurns; ++turn) {
       residuals();
+      double off = largest(rd_) / g_size_;
+      for (std::size_t i = 0; i < sides_.size(); ++i) {
+        if (weight_[i] == 0) continue;
+        if (std::abs(rp_[i]) <= kDigits * b_size_) rp_[i] = 0;  // rounding; times the weight it would blur the multipliers
+        off = std::max(off, std::abs(rp_[i]) / b_size_);
+      }
+      idle = off < 0.9 * least ? 0 : idle + 1;
+      least = std::min(least, off);
+      if (off <= kDigits || idle > 3) break;
       for (std::size_t v = 0; v < rd_.size(); ++v) dual_[v] = -rd_[v];
       for (std::size_t i = 0; i < sides_.size(); ++i) {
         if (weight_[i] > 0) add_row(sides_[i].row, -weight_[i] * sides_[i].sign * rp_[i], dual_);
@@ -215,17 +233,18 @@ void BandedProgram::polish(double& merit) noexcept {
       for (std::size_t v = 0; v < x_.size(); ++v) x_[v] += dx_[v];
       for (std::size_t k = 0; k < y_.size(); ++k) y_[k] += dy_[k];
       for (std::size_t i = 0; i < sides_.size(); ++i) {
-        if (weight_[i] > 0) z_[i] += weight_[i] * (sides_[i].sign * value(sides_[i].row, x_) - bound_[i]);
+        if (weight_[i] > 0) z_[i] += weight_[i] * (rp_[i] + sides_[i].sign * value(sides_[i].row, dx_));
       }
     }
     residuals();
     double worst = std::max(largest(rd_) / g_size_, largest(re_) / b_size_);
     for (std::size_t i = 0; i < sides_.size(); ++i)
       worst = std::max({worst, -z_[i] / g_size_, (weight_[i] > 0 ? std::abs(rp_[i]) : rp_[i]) / b_size_});
-    if (!std::isfinite(worst)) return;
+    if (!std::isfinite(worst)) return good;
     // No product of slack and multiplier is left, so this says more about x than the same number does before.
     if (worst < best) {
       best = worst;
+      good = true;
       merit = std::min(worst, merit);
       best_x_ = x_;
       best_y_ = y_;
@@ -236,17 +255,17 @@ void BandedProgram::polish(double& merit) noexcept {
     }
     bool changed = false;
     for (std::size_t i = 0; i < sides_.size(); ++i) {
-      const bool active = weight_[i] > 0 ? z_[i] > -kEnough * g_size_ : rp_[i] > kEnough * b_size_;
+      const bool active = weight_[i] > 0 ? z_[i] > -kDigits * g_size_ : rp_[i] > kDigits * b_size_;
       changed = changed || active != (weight_[i] > 0);
       weight_[i] = active ? stiff : 0;
       if (!active) z_[i] = 0;
     }
-    if (!changed) return;
+    if (!changed) break;
   }
+  return good;
 }
 
 Status BandedProgram::publish(double merit) noexcept {
-  if (std::isfinite(merit)) polish(merit);
   if (!(merit <= kOptimalTo)) return Status::kIterationLimit;
   x_.swap(best_x_);
   y_.swap(best_y_);
@@ -308,6 +327,8 @@ Status BandedProgram::solve(std::span<const double> g, std::span<const double> l
   }
 
   double best = kNoBound;
+  double enough = kEnough;
+  bool polished = false;
   std::size_t worse = 0;
   for (; iterations_ < kMostIterations; ++iterations_) {
     residuals();
@@ -328,7 +349,21 @@ Status BandedProgram::solve(std::span<const double> g, std::span<const double> l
     } else {
       ++worse;
     }
-    if (best <= kEnough || (best <= kOptimalTo && worse >= kPatience)) break;
+    if (best <= enough || (best <= kOptimalTo && worse >= kPatience)) {
+      const bool last = best > enough || enough < kDigits;
+      x_.swap(kept_x_);
+      y_.swap(kept_y_);
+      s_.swap(kept_s_);
+      z_.swap(kept_z_);
+      polished = polish(best) || last;
+      if (polished) break;
+      x_.swap(kept_x_);
+      y_.swap(kept_y_);
+      s_.swap(kept_s_);
+      z_.swap(kept_z_);
+      residuals();
+      enough *= 1e-2;
+    }
     if (certified()) return Status::kInfeasible;
     for (std::size_t i = 0; i < m; ++i) weight_[i] = z_[i] / s_[i];
     if (!factor_system()) break;
@@ -337,25 +372,28 @@ Status BandedProgram::solve(std::span<const double> g, std::span<const double> l
     for (std::size_t i = 0; i < m; ++i) rc_[i] = s_[i] * z_[i];
     for (auto& v : re_) v = -v;
     double reach = 1;
-    for (const bool corrected : {false, true}) {
+    for (const Turn turn : {Turn::kPredict, Turn::kCorrect, Turn::kCentre}) {
       for (std::size_t v = 0; v < rd_.size(); ++v) dual_[v] = -rd_[v];
       for (std::size_t i = 0; i < m; ++i) add_row(sides_[i].row, -sides_[i].sign * (-rc_[i] / s_[i] + weight_[i] * rp_[i]), dual_);
       solve_system(dual_, re_);
-      reach = 1;
+      reach = m == 0 ? 1 / kShort : 1;
       for (std::size_t i = 0; i < m; ++i) {
-        side_x_[i] = sides_[i].sign * value(sides_[i].row, dx_);
-        ds_[i] = -rp_[i] - side_x_[i];
+        ds_[i] = -rp_[i] - sides_[i].sign * value(sides_[i].row, dx_);
         dz_[i] = (-rc_[i] - z_[i] * ds_[i]) / s_[i];
         if (ds_[i] < 0) reach = std::min(reach, -s_[i] / ds_[i]);
         if (dz_[i] < 0) reach = std::min(reach, -z_[i] / dz_[i]);
       }
-      if (corrected || m == 0) break;
+      if (m == 0 || turn == Turn::kCentre || (turn == Turn::kCorrect && reach > kPoor)) break;
+      if (turn == Turn::kCorrect) {  // the correction of second order can lead in circles: back towards the middle without it
+        for (std::size_t i = 0; i < m; ++i) rc_[i] = s_[i] * z_[i] - 0.5 * mu;
+        continue;
+      }
       double after = 0;
       for (std::size_t i = 0; i < m; ++i) after += (s_[i] + reach * ds_[i]) * (z_[i] + reach * dz_[i]);
       const double share = after / gap, centred = share * share * share * mu;
       for (std::size_t i = 0; i < m; ++i) rc_[i] += ds_[i] * dz_[i] - centred;
     }
-    const double step = std::min(1.0, m == 0 ? 1.0 : 0.995 * reach);
+    const double step = std::min(1.0, kShort * reach);
     for (std::size_t v = 0; v < x_.size(); ++v) x_[v] += step * dx_[v];
     for (std::size_t k = 0; k < y_.size(); ++k) y_[k] += step * dy_[k];
     for (std::size_t i = 0; i < m; ++i) {
@@ -363,6 +401,7 @@ Status BandedProgram::solve(std::span<const double> g, std::span<const double> l
       z_[i] += step * dz_[i];
     }
   }
+  if (!polished && std::isfinite(best)) polish(best);
   return publish(best);
 }
 
@@ -378,7 +417,7 @@ void BandedProgram::gradient(std::span<const double> dx, std::span<double> by_g,
   if (!factor_system()) return;
   std::fill(re_.begin(), re_.end(), 0.0);
   double off = kNoBound;
-  for (std::size_t turn = 0; turn < kMostTurns && off > kEnough * solve::largest(dx_.data(), dx_.size()); ++turn) {
+  for (std::size_t turn = 0; turn < kMostTurns && off > kDigits * solve::largest(dx_.data(), dx_.size()); ++turn) {
     std::copy(dx.begin(), dx.end(), dual_.begin());
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       if (weight_[i] > 0) add_row(sides_[i].row, -rc_[i], dual_);

@@ -38,7 +38,9 @@ class BandedProgram {
   static Result<BandedProgram> prepare(BandedProblem problem);
 
   // g: (variables), lo, hi: (rows); infinite: no bound on that side. kOptimal where the conditions of an optimum hold to 1e-9 of the
-  // problem's numbers; kInfeasible with a certificate checked to the same.
+  // problem's numbers; kInfeasible with a certificate checked: no x
+  // obeys whose numbers are below a million times the bounds. kIterationLimit: neither was reached,
+  // most often since nothing obeys.
   Status solve(std::span<const double> g, std::span<const double> lo, std::span<const double> hi) noexcept;
 
   std::span<const double> x() const noexcept { return x_; }
@@ -66,7 +68,7 @@ class BandedProgram {
   void residuals() noexcept;
   bool certified() noexcept;
   double stiffness() const noexcept;
-  void polish(double& merit) noexcept;
+  bool polish(double& merit) noexcept;
   Status publish(double merit) noexcept;
 
   BandedProblem p_;
@@ -77,8 +79,9 @@ class BandedProgram {
   std::vector<Side> sides_;                // of this solve
   BandedFactor factor_;
   std::vector<double> g_, bound_, equal_bound_;
-  std::vector<double> x_, y_, s_, z_, dx_, dy_, ds_, dz_, rd_, rp_, re_, rc_, weight_, side_x_;
-  std::vector<double> right_, left_, system_, hx_, multipliers_, best_x_, best_y_, best_s_, best_z_, dual_;
+  std::vector<double> x_, y_, s_, z_, dx_, dy_, ds_, dz_, rd_, rp_, re_, rc_, weight_;
+  std::vector<double> right_, left_, system_, hx_, multipliers_, best_x_, best_y_, best_s_, best_z_, kept_x_, kept_y_, kept_s_, kept_z_,
+      dual_;
   double g_size_ = 1, b_size_ = 1;
   std::size_t iterations_ = 0;
 };
