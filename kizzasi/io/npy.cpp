@@ -305,6 +305,7 @@ Result<Table> npy_table(std::vector<NpyArray> arrays, const std::string& where) 
                    "as many rows in every member", "Save members of other lengths in a file of their own."});
     }
     rows = array.shape[0];
+    if (*rows == 0) break;  // a shape without rows may name any number of columns
     if (array.shape.size() == 1 && is_time(array.name)) {
       auto times = stamps(array, where);
       if (!times) return fail(times.error());

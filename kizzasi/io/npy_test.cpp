@@ -132,6 +132,7 @@ TEST(Npy, BecomesATable) {
   EXPECT_FALSE(npy_table({values, time}, "a.npz"));
   EXPECT_FALSE(npy_table({}, "a.npz"));
   EXPECT_FALSE(npy_table({{"", "f4", {0, 3}, false, {}, 0}}, "a.npy"));
+  EXPECT_FALSE(npy_table({{"", "f4", {0, 22'222'222'222'222'226}, false, {}, 0}}, "a.npy"));  // no channel is named before there is a row
 }
 
 }  // namespace
