@@ -1,9 +1,11 @@
 // kizzasi guard: frames in, the nearest frames that obey out. For any model or controller; none of ours is needed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "apps/cli/constraint_source.h"
 #include "apps/cli/frame_lines.h"
@@ -11,6 +13,7 @@
 #include "apps/cli/verbs.h"
 #include "kizzasi/io/frame_reader.h"
 #include "kizzasi/logic/guard.h"
+#include "kizzasi/logic/trajectory.h"
 #include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
@@ -19,8 +22,8 @@ namespace {
 struct Ask {
   std::string constraints, frames = "-", step = "1s";
   std::vector<std::string> limits;
-  std::int64_t decimals = -1;
-  bool strict = false;
+  std::int64_t decimals = -1, past = 0;
+  bool strict = false, whole = false;
 };
 
 // How frames leave: in the form in which they came.
@@ -80,6 +83,41 @@ class Answers {
   std::int64_t decimals_;
 };
 
+// All frames at once: the nearest course, in place of the nearest frame each time.
+Result<int> guard_course(const Ask& ask, const Context& context, const Trajectory& trajectory, const Schema& schema, const Answers& answers,
+                         std::vector<io::StreamFrame> frames) {
+  std::vector<double> values;
+  std::vector<std::int64_t> times;
+  for (const io::StreamFrame& frame : frames) {
+    values.insert(values.end(), frame.values.begin(), frame.values.end());
+    times.push_back(frame.time_ns.value_or(times.empty() ? 0 : times.back() + schema.step_ns));
+  }
+  const auto past = static_cast<std::size_t>(ask.past);
+  const auto report = trajectory.project(values, times, past);
+  if (!report) return fail(report.error());
+  if (frames.empty() || !print(answers.head(frames.front().time_ns.has_value()))) return 0;
+  GuardReport row;
+  trajectory.guard().prepare(row);
+  for (std::size_t r = 0; r < frames.size(); ++r) {
+    const auto value = std::span(values).subspan(r * schema.size(), schema.size());
+    row.status = r < past ? GuardStatus::kClean : report->steps[r - past];
+    double squared = 0;
+    for (std::size_t c = 0; c < value.size(); ++c) {
+      const double by = value[c] - frames[r].values[c];
+      squared += std::isfinite(by) ? by * by : 0;
+    }
+    row.distance = std::sqrt(squared);
+    if (!print(answers.line(frames[r], value, row))) return 0;
+  }
+  std::string told = fmt::format("{} frames as one course: {}, {} values moved by {:.4g} in all", frames.size() - past,
+                                 to_string(report->status), report->moved, report->distance);
+  if (!trajectory.step_by_step().empty()) told += fmt::format("; step by step: {}", fmt::join(trajectory.step_by_step(), ", "));
+  remark(context, told + ".");
+  if (!ask.strict || (report->status != GuardStatus::kInfeasible && report->status != GuardStatus::kRejected)) return 0;
+  return fail({Fault::kBadInput, "no course obeys everything", ask.frames, "",
+               "Without --strict the guard goes step by step and priorities decide."});
+}
+
 }  // namespace
 
 Result<int> guard(Options& options, const Context& context) {
@@ -90,6 +128,10 @@ Result<int> guard(Options& options, const Context& context) {
   options.option("--limit \"CONSTRAINT\"", ask.limits, "One more constraint, such as \"0 <= level <= 5\"; may be repeated.");
   options.option("--step DURATION", ask.step, "Between two frames that name no time; rates count by it.");
   options.option("--decimals N", ask.decimals, "Numbers leave as text with N decimals, and obey as such; default: all their digits.");
+  options.flag(
+      "--whole", ask.whole,
+      "Reads all frames first and gives the nearest course: rates and sums over time are met by all steps together, not by the last one.");
+  options.option("--past N", ask.past, "With --whole: so many frames at the start have happened and stay.");
   options.flag("--strict", ask.strict,
                "Stops at the first bad line, and at the first frame that no value can obey or that is refused, with code 1.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
@@ -103,6 +145,9 @@ Result<int> guard(Options& options, const Context& context) {
   constexpr std::int64_t kMostDecimals = 22;
   if (ask.decimals < -1 || ask.decimals > kMostDecimals) {
     return fail({Fault::kBadUse, fmt::format("{} decimals", ask.decimals), "--decimals", fmt::format("0 to {}", kMostDecimals), ""});
+  }
+  if (ask.past < 0 || (ask.past > 0 && !ask.whole)) {
+    return fail({Fault::kBadUse, fmt::format("{} frames of the past", ask.past), "--past", "0 or more, with --whole", ""});
   }
   const auto step = parse_duration(ask.step, "--step");
   if (!step) return fail(step.error());
@@ -121,6 +166,12 @@ Result<int> guard(Options& options, const Context& context) {
   Schema schema;
   for (const std::string& name : *names) schema.channels.push_back({name, "", Role::kTarget});
   schema.step_ns = *step;
+  std::optional<Trajectory> trajectory;
+  if (ask.whole) {
+    auto made = Trajectory::compile(schema, *texts, {static_cast<int>(ask.decimals)});
+    if (!made) return fail(made.error());
+    trajectory = std::move(*made);
+  }
   const auto compiled = compile_guard(schema, *texts, {static_cast<int>(ask.decimals)});
   if (!compiled) return fail(compiled.error());
   const Guard& guard = **compiled;
@@ -134,6 +185,7 @@ Result<int> guard(Options& options, const Context& context) {
   io::StreamFrame frame;
   const bool json = context.json || line.find('{') != line.npos;
   const Answers answers(schema, guard, json, ask.decimals);
+  std::vector<io::StreamFrame> course;
   std::size_t frames = 0, bad = 0, counts[6] = {};
   std::int64_t last_ns = 0;
   bool headed = false;
@@ -147,6 +199,10 @@ Result<int> guard(Options& options, const Context& context) {
       continue;
     }
     if (*kind != io::LineKind::kFrame) continue;
+    if (ask.whole) {
+      course.push_back(frame);
+      continue;
+    }
     if (!headed && !print(answers.head(frame.time_ns.has_value()))) return 0;
     headed = true;
     const std::int64_t time = frame.time_ns.value_or(frames == 0 ? 0 : last_ns + *step);
@@ -168,6 +224,13 @@ Result<int> guard(Options& options, const Context& context) {
       return fail({Fault::kBadInput, fmt::format("the frame cannot obey {}", broken), fmt::format("line {}", reader.lines()), "", ""});
     }
   } while (lines->next(line, too_long));
+  if (ask.whole) {
+    if (static_cast<std::size_t>(ask.past) > course.size()) {
+      return fail({Fault::kBadUse, fmt::format("{} frames have happened, {} came", ask.past, course.size()), "--past",
+                   "no more than there are", ""});
+    }
+    return guard_course(ask, context, *trajectory, schema, answers, std::move(course));
+  }
   std::string told = fmt::format("{} frames", frames);
   for (std::size_t i = 0; i < std::size(counts); ++i) {
     if (counts[i] > 0) told += fmt::format(", {} {}", counts[i], to_string(static_cast<GuardStatus>(i)));

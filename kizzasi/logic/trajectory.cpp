@@ -33,7 +33,7 @@ struct Trajectory::Parts {
 namespace {
 
 constexpr double kMostWork = 4e10;                    // multiplications of one factor
-constexpr double kMargin = 1e-11;                     // of the size of what a condition compares
+constexpr double kMargin = 1e-13;                     // of the size of what a condition compares
 constexpr std::int64_t kRowOfNoTime = 1'000'000'000;  // what stands between two rows where they are only counted
 
 bool affine(const NodeGraph& graph, std::uint32_t node) {
@@ -218,7 +218,9 @@ Result<bool> Trajectory::solve(std::span<double> frames, std::span<const std::in
   for (std::size_t r = 0; r < hi.size(); ++r) within[r] -= inside[r];
   if (program->solve(g, lo, within) != solve::Status::kOptimal && program->solve(g, lo, hi) != solve::Status::kOptimal) return false;
   for (std::size_t v = 0; v < place_of.size(); ++v) {
-    if (place_of[v] != static_cast<std::size_t>(-1)) frames[place_of[v]] = program->x()[v];
+    if (place_of[v] == static_cast<std::size_t>(-1)) continue;
+    double& value = frames[place_of[v]];
+    if (std::abs(program->x()[v] - value) > kMargin * std::max(1.0, std::abs(value))) value = program->x()[v];  // else nothing moved it
   }
   return true;
 }

@@ -144,6 +144,8 @@ CASES = [
     (["guard", "-"], 2, ["no constraint"]),
     (["guard", "--limit", "temp > 3", "empty.csv"], 1, ["empty.csv"]),
     (["guard"], 2, ["no constraint"]),
+    (["guard", "--limit", "temp > 3", "--past", "2", "good.csv"], 2, ["--past", "--whole"]),
+    (["guard", "--limit", "temp > 3", "--past", "999999", "--whole", "good.csv"], 2, ["--past", "have happened"]),
     (["guard", "none.toml"], 1, ["none.toml"]),
     (["guard", "--limit", "x >= 0", "--step", "0s"], 2, ["--step"]),
     # Training.
