@@ -24,7 +24,7 @@ struct Ask {
   std::string model, file, horizon, plan, report;
   std::int64_t samples = 0, lookback = 0;
   double temperature = 1;
-  bool hold = false, resample = false;
+  bool hold = false, resample = false, whole = false;
   ModelUse use;
   io::CsvOptions csv;
 };
@@ -123,6 +123,9 @@ Result<int> forecast(Options& options, const Context& context) {
   options.positional("FILE", ask.file, "The recording whose end is forecast from.");
   options.option("-h,--horizon H", ask.horizon, "Steps ahead, or a time such as 6h; the model's own horizon where nothing is said.");
   options.option("--samples N", ask.samples, "Also gives that many sample paths, which obey every limit as wholes.");
+  options.flag(
+      "--whole", ask.whole,
+      "The limits are met by all steps together, at the least distance in all: what a rate forbids is begun early. Default: step by step.");
   options.option("--temperature X", ask.temperature, "Spread of the sample paths about the median; 1: as the model says.");
   declare_future(options, ask.plan);
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
@@ -152,6 +155,7 @@ Result<int> forecast(Options& options, const Context& context) {
   }
   request.samples = static_cast<std::size_t>(ask.samples);
   request.temperature = ask.temperature;
+  request.whole = ask.whole;
   request.seed = context.seed;
   auto recording = read_for_model(stream_schema(p), ask.file, ask.csv, {.some = false, .resample = ask.resample});
   if (!recording) return fail(recording.error());

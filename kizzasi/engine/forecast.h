@@ -25,7 +25,10 @@ struct ForecastRequest {
   std::uint64_t seed = 1;         // of the sample paths
   double temperature = 1;         // spread of the sample paths about the median
   double path_correlation = 0.9;  // see `samples` below
-  std::vector<double> known;      // (rows, known-future channels) physical, NaN: unknown; rows beyond those given are unknown
+  // The constraints are met by all steps of a block together, at the least distance in all (logic/trajectory.h): a jump that a rate forbids
+  // is begun before it comes. false: step by step, each at its own least distance. Points only; sample paths go step by step.
+  bool whole = false;
+  std::vector<double> known;  // (rows, known-future channels) physical, NaN: unknown; rows beyond those given are unknown
   ObservedPlan observed_plan = ObservedPlan::kRefuse;
   std::vector<double> observed;  // (horizon, observed channels) physical, NaN: missing; with kGiven
 };

@@ -187,6 +187,7 @@ TEST(Limits, NoEmittedValueIsOutside) {
     request.samples = predictor->has_spread() ? 3 : 0;
     request.temperature = 2 * rng.uniform();
     request.seed = seed;
+    request.whole = rng.below(2) == 0;
     request.observed_plan = observed ? ObservedPlan::kHold : ObservedPlan::kRefuse;
     Forecast f;
     const auto done = session.forecast(request, f);
@@ -195,6 +196,44 @@ TEST(Limits, NoEmittedValueIsOutside) {
   }
   std::printf("%zu values emitted by sessions and forecasts: 0 outside as double or as text; inputs %zu missing, %zu infinite, %zu huge\n",
               values, tally.missing, tally.infinite, tally.huge);
+}
+
+// The least distance in all is never more than the least at each step; under rates it is often less.
+TEST(Limits, AWholeForecastMovesNoFurtherThanOneStepByStep) {
+  std::size_t compared = 0, nearer = 0;
+  for (std::uint64_t seed = 1; compared < 200; ++seed) {
+    Rng rng(seed);
+    ModelFile model = random_model(rng, std::exp(rng.normal()));
+    const Limits limits = random_limits(model, rng);
+    const Series series = random_series(model, 30, 0, rng);
+    const bool observed = !model.schema.with_role(Role::kObserved).empty();
+    const auto predictor = predictor_of(std::move(model), limits.text, {});
+    ASSERT_NE(predictor, nullptr);
+    if (predictor->horizon() < 2) continue;
+    Session session = Session::prepare(predictor);
+    for (std::size_t r = 0; r < series.rows(); ++r) session.step(series.frame(r));
+    ForecastRequest request;
+    request.horizon = predictor->horizon();
+    request.observed_plan = observed ? ObservedPlan::kHold : ObservedPlan::kRefuse;
+    const auto moved = [&](bool whole) {
+      request.whole = whole;
+      Forecast f;
+      EXPECT_TRUE(session.forecast(request, f));
+      double sum = 0;
+      for (std::size_t i = 0; i < f.raw.size(); ++i) {
+        const std::size_t channel = predictor->order()[i % predictor->targets()];
+        const double by = (f.block.points[i] - f.raw[i]) / predictor->file().normalizer.scale(channel);
+        sum += by * by;
+      }
+      return sum;
+    };
+    const double together = moved(true), stepwise = moved(false);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    EXPECT_LE(together, stepwise * (1 + 1e-6) + 1e-12);
+    nearer += together < 0.999 * stepwise ? 1 : 0;
+    ++compared;
+  }
+  EXPECT_GT(nearer, 3u);
 }
 
 }  // namespace

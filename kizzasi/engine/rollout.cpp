@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kizzasi/base/float_env.h"
 #include "kizzasi/decode/correction.h"
@@ -183,6 +184,30 @@ void Rollout::feed_frame(Path& path, std::size_t step, std::span<const double> v
   p.model().push(path.model, row_, p.options().sampling.period(), scratch_);
 }
 
+// The points of a block := the nearest course from `before`, the values of the row before it. Where there is none they stay as predicted,
+// and the guard does what it can step by step.
+Result<void> Rollout::plan_block(const Trajectory& trajectory, const Path& path, std::size_t first, std::size_t count,
+                                 std::span<const double> before, Forecast& out) {
+  const FloatEnv exact(Denormals::kKeep);
+  const std::size_t channels = predictor_.channels(), targets = predictor_.targets();
+  std::vector<double> frames(before.begin(), before.end());
+  std::vector<double> sent(channels);
+  for (std::size_t c = 0; c < channels; ++c) sent[c] = predictor_.guard().emitted(path.guard, c);
+  std::vector<std::int64_t> times{time_of(first) - (time_of(first + 1) - time_of(first))};
+  for (std::size_t h = 0; h < count; ++h) {
+    times.push_back(time_of(first + h));
+    frames.resize((h + 2) * channels);
+    for (std::size_t i = 0; i < channels; ++i) {
+      frames[(h + 1) * channels + predictor_.order()[i]] = i < targets ? out.raw[(first + h) * targets + i] : given(first + h, i);
+    }
+  }
+  if (const auto solved = trajectory.solve(frames, times, 1, sent); !solved) return fail(solved.error());
+  for (std::size_t h = 0; h < count; ++h) {
+    for (std::size_t t = 0; t < targets; ++t) out.block.point(first + h, t) = frames[(h + 1) * channels + predictor_.order()[t]];
+  }
+  return {};
+}
+
 GuardStatus Rollout::constrain(Path& path, std::size_t step, std::span<double> values) {
   const FloatEnv exact(Denormals::kKeep);
   for (std::size_t i = 0; i < frame_.size(); ++i) frame_[predictor_.order()[i]] = i < values.size() ? values[i] : given(step, i);
@@ -232,6 +257,15 @@ Result<void> Rollout::points(Forecast& out) {
     const std::size_t channel = p.order()[t];
     values[t] = std::isnan(measured[channel]) ? p.file().normalizer.offset(channel) : measured[channel];
   }
+  std::vector<double> last_row(measured.begin(), measured.end());
+  std::optional<Trajectory> trajectory;
+  if (request_.whole) {
+    std::vector<double> scale;
+    for (std::size_t c = 0; c < p.channels(); ++c) scale.push_back(p.file().normalizer.scale(c));
+    auto made = Trajectory::compile(p.schema(), p.constraints(), p.options().grid, scale);
+    if (!made) return fail(made.error());
+    trajectory = std::move(*made);
+  }
   for (std::size_t first = 0; first < horizon; first += p.horizon()) {
     const std::size_t count = std::min(p.horizon(), horizon - first);
     predict_block(path, first, count);
@@ -256,12 +290,27 @@ Result<void> Rollout::points(Forecast& out) {
         }
         values[t] = out.raw[step * targets + t] = median;
       }
+    }
+    if (trajectory) {
+      if (auto planned = plan_block(*trajectory, path, first, count, last_row, out); !planned) return planned;
+    }
+    for (std::size_t h = 0; h < count; ++h) {
+      const std::size_t step = first + h;
+      const auto wanted = std::span(trajectory ? out.block.points : out.raw).subspan(step * targets, targets);
+      std::copy(wanted.begin(), wanted.end(), values.begin());
       const GuardStatus status = constrain(path, step, values);
       if (status == GuardStatus::kRejected) return fail(rejection(step));
       if (status == GuardStatus::kInfeasible) out.status[step] = StepStatus::kInfeasible;
-      out.moved_values += report_.moved;
-      out.distance += report_.distance;
+      double squared = 0;
+      for (std::size_t t = 0; t < targets && trajectory; ++t) {
+        const double by = values[t] - out.raw[step * targets + t];
+        out.moved_values += by != 0 ? 1 : 0;
+        squared += by * by;
+      }
+      if (!trajectory) out.moved_values += report_.moved;
+      out.distance += trajectory ? std::sqrt(squared) : report_.distance;
       for (std::size_t t = 0; t < targets; ++t) out.block.point(step, t) = values[t];
+      last_row = frame_;
     }
     for (std::size_t h = 0; h < count && first + count < horizon; ++h) {
       feed(path, first + h, std::span(out.block.points).subspan((first + h) * targets, targets));

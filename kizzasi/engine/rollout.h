@@ -10,6 +10,7 @@
 #include "kizzasi/base/rng.h"
 #include "kizzasi/engine/forecast.h"
 #include "kizzasi/engine/predictor.h"
+#include "kizzasi/logic/trajectory.h"
 
 namespace kizzasi {
 
@@ -46,6 +47,8 @@ class Rollout {
   double given(std::size_t step, std::size_t channel_in_order) const noexcept;
   void feed(Path& path, std::size_t step, std::span<const double> values);
   void feed_frame(Path& path, std::size_t step, std::span<const double> values);
+  Result<void> plan_block(const Trajectory& trajectory, const Path& path, std::size_t first, std::size_t count,
+                          std::span<const double> before, Forecast& out);
   GuardStatus constrain(Path& path, std::size_t step, std::span<double> values);
   double quantile(std::size_t step, std::size_t step_in_block, std::size_t target, double level, double median) const;
   bool calibrated_by_block() const noexcept;

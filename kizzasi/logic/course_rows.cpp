@@ -110,6 +110,9 @@ Affine CourseRows::evaluate(std::uint32_t index, std::size_t row) {
       std::size_t from = row - back;
       Affine before = at(node.a, from);
       while (channel && back == 1 && !before.known && from > 0) before = at(node.a, --from);
+      if (channel && node.from == From::kCommanded && !course_.sent.empty() && from + 1 == course_.past) {
+        before = number(course_.sent[graph_.nodes[node.a].a]);
+      }
       if (!rate || back == 0) return before;
       const double elapsed = seconds(from, row);
       return elapsed > 0 ? times(sum(at(node.a, row), -1, before), 1 / elapsed) : unknown();

@@ -22,6 +22,7 @@ struct Course {
   std::span<const std::int64_t> times;        // (rows)
   std::size_t past = 0;                       // rows whose values are given
   std::span<const std::int64_t> variable_of;  // (rows, channels) -1: given
+  std::span<const double> sent;               // (channels) what was emitted for the last row of the past; empty: the same
 };
 
 // Of an affine node: what its value is made of at every row, in the sense of Present (windows are cut at the first row; prev(x, 1) and

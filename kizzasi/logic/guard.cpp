@@ -27,6 +27,10 @@ class CompiledGuard final : public Guard {
   std::size_t constraints() const noexcept override { return c_.constraints.size(); }
   std::string_view name(std::size_t constraint) const noexcept override { return c_.constraints[constraint].text.name; }
 
+  double emitted(std::span<const std::byte> state, std::size_t channel) const noexcept override {
+    return Past{state.data()}.value(channel, From::kCommanded);
+  }
+
   void prepare(GuardReport& report) const override {
     report.active.assign(constraints(), 0);
     report.broken.assign(constraints(), 0);

@@ -81,6 +81,9 @@ class Guard {
   virtual void accept(std::span<std::byte> state, std::int64_t time_ns, std::span<const double> measured,
                       std::span<const double> emitted) const noexcept = 0;
 
+  // The last value of a channel that was emitted; NaN: none was.
+  virtual double emitted(std::span<const std::byte> state, std::size_t channel) const noexcept = 0;
+
   // How each constraint was read, its class, what it costs and how it is enforced.
   virtual Json explain() const = 0;
 };

@@ -138,7 +138,8 @@ Result<Trajectory> Trajectory::compile(const Schema& schema, std::span<const Con
   return Trajectory(std::move(parts));
 }
 
-Result<bool> Trajectory::solve(std::span<double> frames, std::span<const std::int64_t> times, std::size_t past) const {
+Result<bool> Trajectory::solve(std::span<double> frames, std::span<const std::int64_t> times, std::size_t past,
+                               std::span<const double> sent) const {
   const std::size_t channels = parts_->schema.size(), rows = channels == 0 ? 0 : frames.size() / channels;
   // Variables step by step: its targets, then the slack of soft conditions, so that what belongs together stands together.
   std::vector<std::int64_t> variable_of(frames.size(), -1);
@@ -164,7 +165,7 @@ Result<bool> Trajectory::solve(std::span<double> frames, std::span<const std::in
     place_of.resize(problem.variables, static_cast<std::size_t>(-1));
   }
   if (place_of.empty()) return true;
-  const Course course{frames, times, past, variable_of};
+  const Course course{frames, times, past, variable_of, sent};
   CourseRows written(parts_->graph, course);
   for (std::size_t r = past; r < rows; ++r) {
     std::size_t slack = slack_at[r];

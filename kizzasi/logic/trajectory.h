@@ -40,8 +40,10 @@ class Trajectory {
   // Errors: sizes, times that do not rise, a course whose conditions span too much for one system. Real-time: no.
   Result<TrajectoryReport> project(std::span<double> frames, std::span<const std::int64_t> times, std::size_t past = 0) const;
 
-  // Only the common problem, without the guard's pass: for who has a guard with a past of its own. False: no course obeys, frames stay.
-  Result<bool> solve(std::span<double> frames, std::span<const std::int64_t> times, std::size_t past) const;
+  // Only the common problem, without the guard's pass: for who has a guard with a past of its own. `sent`: (channels) what was emitted for
+  // the last row of the past, where that is not what was measured. False: no course obeys, frames stay.
+  Result<bool> solve(std::span<double> frames, std::span<const std::int64_t> times, std::size_t past,
+                     std::span<const double> sent = {}) const;
 
   const Guard& guard() const;
   std::span<const std::string> together() const;      // constraints solved for all steps at once
