@@ -3,12 +3,13 @@
 
 Runs every command of a page and compares what it prints, standard error included, with what stands in the page.
 ```toml NAME and ```csv NAME blocks become files; ```console blocks hold one command after "$ " and its output; exit=N states the code.
---write puts the output into the page instead.
+--write puts the output into the page instead. The files of the folder beside the page that bears its name are there for the commands.
 """
 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,8 @@ failures, commands = [], 0
 with tempfile.TemporaryDirectory() as folder:
     (pathlib.Path(folder) / "bin").mkdir()
     (pathlib.Path(folder) / "bin" / "kizzasi").symlink_to(program)
+    if page.with_suffix("").is_dir():
+        shutil.copytree(page.with_suffix(""), folder, dirs_exist_ok=True)
     environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}")
 
     def run(match):
