@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/cli/constraint_insight.h"
 #include "apps/cli/constraint_source.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
@@ -45,6 +46,26 @@ Schema schema_of(const Table& table, std::int64_t step_ns) {
   schema.step_ns =
       table.time_ns.empty() ? table.nominal_step_ns : std::max<std::int64_t>(step_ns, 1);  // stamps without one step are timed too
   return schema;
+}
+
+// What counts as one unit of a change: the standard deviation of each channel. Without a recording, 1.
+std::vector<double> scales_of(const Table& table) {
+  const std::size_t channels = table.columns.size();
+  std::vector<double> scales;
+  for (std::size_t c = 0; c < channels; ++c) {
+    double count = 0, mean = 0, squares = 0;
+    for (std::size_t r = 0; r < table.rows(); ++r) {
+      const double x = table.values[r * channels + c];
+      if (!std::isfinite(x)) continue;
+      count += 1;
+      const double by = x - mean;
+      mean += by / count;
+      squares += by * (x - mean);
+    }
+    const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
+    scales.push_back(deviation >= 1e-100 && deviation <= 1e100 ? deviation : 1);
+  }
+  return scales;
 }
 
 std::string row_name(const Table& table, std::size_t row) {
@@ -151,6 +172,20 @@ Result<int> constraints(Options& options, const Context& context) {
     schema = schema_of(table, report.step_ns());
   }
   const auto guard = compile_guard(schema, *texts, {static_cast<int>(decimals)});
+  const auto insight = insight_of(schema, *texts, scales_of(table));
+  if (!insight) return fail(insight.error());
+  if (insight->conflicts()) {  // the guard may refuse such a set; with more to say than that there is no room
+    if (!guard && guard.error().fault == Fault::kBadUse) return fail(guard.error());
+    Json told = guard ? (*guard)->explain() : Json::object();
+    told["consistency"] = insight_json(*insight, *texts, schema);
+    if (context.json) {
+      print_json(told);
+    } else {
+      if (guard && explain) print_explanation(told);
+      print_insight(*insight, *texts);
+    }
+    return 1;
+  }
   if (!guard) return fail(guard.error());
   std::vector<Finding> findings;
   if (!data.empty()) findings = check_rows(**guard, table, schema.step_ns == 0 ? 1 : schema.step_ns);
@@ -161,10 +196,14 @@ Result<int> constraints(Options& options, const Context& context) {
   if (context.json) {
     for (std::size_t i = 0; i < findings.size(); ++i) explanation["constraints"].items()[i]["data"] = finding_json(findings[i]);
     if (!data.empty()) explanation["rows"] = table.rows();
+    explanation["consistency"] = insight_json(*insight, *texts, schema);
     print_json(explanation);
     return broken == 0 ? 0 : 1;
   }
-  if (explain || data.empty()) print_explanation(explanation);
+  if (explain || data.empty()) {
+    print_explanation(explanation);
+    print_insight(*insight, *texts);
+  }
   if (data.empty()) {
     remark(context, "Channel names and units were not checked: no --data was given.");
     return 0;
