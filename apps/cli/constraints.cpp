@@ -10,6 +10,7 @@
 #include "apps/cli/verbs.h"
 #include "kizzasi/io/csv.h"
 #include "kizzasi/logic/guard.h"
+#include "kizzasi/logic/learned.h"
 #include "kizzasi/logic/parser.h"
 #include "kizzasi/signal/duration.h"
 
@@ -134,6 +135,68 @@ void print_findings(const Guard& guard, const std::vector<Finding>& findings, co
   print(columns(rows));
 }
 
+// In quotes, as TOML and JSON write a text.
+std::string quoted(const std::string& text) { return Json(text).dump(); }
+
+const char* kind_name(LearnedConstraint::Kind kind) {
+  switch (kind) {
+    case LearnedConstraint::Kind::kRange:
+      return "range";
+    case LearnedConstraint::Kind::kRate:
+      return "rate";
+    case LearnedConstraint::Kind::kRelation:
+      return "relation";
+    case LearnedConstraint::Kind::kSettling:
+      return "settling";
+  }
+  return "";
+}
+
+// A recording in, constraints out, as a file that every verb takes.
+Result<int> learn(const std::string& file, const LearnOptions& options, const Context& context) {
+  io::CsvReport report;
+  const auto table = io::read_csv(file, {}, report);
+  if (!table) return fail(table.error());
+  const Schema schema = schema_of(*table, report.step_ns());
+  std::vector<std::int32_t> series;
+  for (const auto s : table->series) series.push_back(static_cast<std::int32_t>(s));
+  const auto learned = learn_constraints(schema, {table->values, table->time_ns, series}, options);
+  if (!learned) return fail(learned.error());
+  if (learned->empty()) {
+    return fail({Fault::kBadInput, fmt::format("{} rows support no constraint", table->rows()), file,
+                 "more rows, a smaller --share or a lower --confidence", ""});
+  }
+  if (context.json) {
+    Json list = Json::array();
+    for (const LearnedConstraint& c : *learned) {
+      Json one = Json::object();
+      one["name"] = c.name;
+      one["that"] = c.that;
+      one["kind"] = kind_name(c.kind);
+      one["judged"] = c.judged;
+      one["held"] = c.held;
+      one["promised"] = c.promised;
+      list.push_back(std::move(one));
+    }
+    Json out = Json::object();
+    out["rows"] = table->rows();
+    out["confidence"] = options.confidence;
+    out["constraint"] = std::move(list);
+    print_json(out);
+    return 0;
+  }
+  print(fmt::format("# Learned from {} rows. Each promise holds with confidence {}, for frames like these.\n", table->rows(),
+                    options.confidence));
+  for (const LearnedConstraint& c : *learned) {
+    const std::string_view what = c.kind == LearnedConstraint::Kind::kSettling ? "episodes"
+                                  : c.kind == LearnedConstraint::Kind::kRate   ? "changes"
+                                                                               : "rows";
+    print(fmt::format("\n[[constraint]]\nname = {}\nthat = {}\n# {} {} judged, {:.2f} % hold; at least {:.2f} % promised\n", quoted(c.name),
+                      quoted(c.that), c.judged, what, 100 * c.held, std::floor(1e4 * c.promised) / 100));
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<int> constraints(Options& options, const Context& context) {
@@ -146,8 +209,32 @@ Result<int> constraints(Options& options, const Context& context) {
   options.option("--data FILE", data, "A recording (CSV) to check, whose channels and units the constraints must name.");
   options.flag("--explain", explain, "How each constraint is read, what it costs and how it is enforced.");
   options.option("--decimals N", decimals, "Numbers will leave as text with N decimals; default: all their digits.");
+  std::string from;
+  LearnOptions learning;
+  options.option("--learn FILE", from, "Prints the constraints that a recording (CSV) obeys, as TOML with the support of each.");
+  options.option("--confidence", learning.confidence, "With --learn: of what each constraint promises for frames to come.");
+  options.option("--share", learning.share,
+                 "With --learn: of frames that must obey, such as 0.99, for narrower limits; 0: all of the recording.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
   if (options.help_shown()) return 0;
+  if (!(learning.confidence > 0 && learning.confidence < 1)) {
+    return fail(
+        {Fault::kBadUse, fmt::format("a confidence of {}", learning.confidence), "--confidence", "above 0 and below 1, such as 0.99", ""});
+  }
+  if (!(learning.share >= 0 && learning.share < 1)) {
+    return fail({Fault::kBadUse, fmt::format("a share of {}", learning.share), "--share", "0, or above 0 and below 1", ""});
+  }
+  if (!from.empty()) {
+    if (!file.empty() || !limits.empty() || !data.empty() || explain) {
+      return fail({Fault::kBadUse, "--learn stands with a recording alone", "--learn", "no constraints, --data or --explain beside it",
+                   "Save what is learned, then check a recording against it."});
+    }
+    return learn(from, learning, context);
+  }
+  if (options.given("--confidence") || options.given("--share")) {
+    return fail(
+        {Fault::kBadUse, "there is nothing to learn from", options.given("--confidence") ? "--confidence" : "--share", "--learn FILE", ""});
+  }
   constexpr std::int64_t kMostDecimals = 22;
   if (decimals < -1 || decimals > kMostDecimals) {
     return fail({Fault::kBadUse, fmt::format("{} decimals", decimals), "--decimals", fmt::format("0 to {}", kMostDecimals), ""});

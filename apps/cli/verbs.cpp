@@ -29,8 +29,9 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      "kizzasi detect pump.kizzasi pump.csv --false-alarms 1/7d --report events.html\n"
      "kizzasi detect pump.kizzasi today.csv --normal last_month.csv --json",
      detect},
-    {"constraints", "Explains a file of constraints, and checks a recording against it.",
+    {"constraints", "Explains constraints, says whether they can be obeyed, checks a recording against them, or learns them from one.",
      "kizzasi constraints limits.toml --data plant.csv\n"
+     "kizzasi constraints --learn plant.csv --confidence 0.99\n"
      "kizzasi constraints --limit \"0 <= level <= 5 [m]\" --limit \"abs(rate(level)) <= 0.1 [m/s]\" --explain",
      constraints},
     {"guard", "A pipe: proposed frames in, the nearest frames that obey out; for any model or controller.",

@@ -130,6 +130,11 @@ CASES = [
     (["constraints", "--limit", "tmep >= 0", "--data", "good.csv"], 1, ["'tmep'", "temp"]),
     (["constraints", "--limit", "temp >= 0", "--data", "none.csv"], 1, ["none.csv"]),
     (["constraints", "--limit", "temp >= 0", "--decimals", "-3"], 2, ["--decimals"]),
+    (["constraints", "--learn", "none.csv"], 1, ["none.csv"]),
+    (["constraints", "--learn", "good.csv", "--limit", "temp >= 0"], 2, ["--learn"]),
+    (["constraints", "--learn", "good.csv", "--confidence", "1"], 2, ["--confidence", "below 1"]),
+    (["constraints", "--learn", "good.csv", "--share", "1"], 2, ["--share"]),
+    (["constraints", "--limit", "temp >= 0", "--confidence", "0.9"], 2, ["--confidence", "--learn"]),
     # Monitors and the guard.
     (["monitor"], 2, ["FORMULA is missing"]),
     (["monitor", "temp > 3"], 2, ["FILE is missing"]),
