@@ -8,6 +8,7 @@
 
 #include "kizzasi/logic/channel_names.h"
 #include "kizzasi/logic/parser.h"
+#include "kizzasi/logic/units.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -35,7 +36,7 @@ class Binder {
   Result<BoundConstraint> run(const Formula& formula) {
     BoundConstraint bound;
     bound.formula = formula;
-    if (!conjunction(formula, bound.atoms)) return tl::unexpected(*error_);
+    if (!conjunction(in_common_units(formula, schema_), bound.atoms)) return tl::unexpected(*error_);
     return bound;
   }
   bool beyond() const { return beyond_; }
@@ -389,7 +390,7 @@ class Binder {
     return bad(
         right.offset,
         fmt::format("the units differ: '{}' is in {}, '{}' is in {}", print(left), unit_named(a.unit), print(right), unit_named(b.unit)),
-        fmt::format("both in {}", unit_named(a.constant() ? b.unit : a.unit)), "Units are compared, not converted.");
+        fmt::format("both in {}", unit_named(a.constant() ? b.unit : a.unit)), "Only units that measure the same are converted.");
   }
 
   // --- Programs: the same expression, to be evaluated as it is written ----------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "kizzasi/logic/channel_names.h"
 #include "kizzasi/logic/monitor/nodes.h"
 #include "kizzasi/logic/parser.h"
+#include "kizzasi/logic/units.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -448,7 +449,7 @@ class ClauseWriter {
 Result<std::vector<Choice>> clauses_of(const Formula& formula, const Schema& schema, const Source& source) {
   // Names, units, intervals and windows are settled by the one who knows them all.
   if (auto graph = build_graph(formula, schema, source); !graph) return tl::unexpected(graph.error());
-  return ClauseWriter(schema, source).run(formula);
+  return ClauseWriter(schema, source).run(in_common_units(formula, schema));
 }
 
 }  // namespace kizzasi::logic

@@ -10,6 +10,7 @@
 #include "kizzasi/logic/channel_names.h"
 #include "kizzasi/logic/clauses.h"
 #include "kizzasi/logic/parser.h"
+#include "kizzasi/logic/units.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -132,7 +133,7 @@ class Compiler {
     CompiledConstraint constraint;
     constraint.text = text;
     if (constraint.text.name.empty()) constraint.text.name = text.that;
-    constraint.read_as = bracketed(*formula);
+    constraint.read_as = bracketed(in_common_units(*formula, out_.schema));
     constraint.policy = *policy;
     constraint.first_atom = static_cast<std::uint32_t>(out_.atoms.size());
     constraint.atoms = static_cast<std::uint32_t>(bound.atoms.size());

@@ -50,18 +50,21 @@ TEST(Mistakes, OneLine) {
       {"temp <= 1e999",
        "l.toml:3:17: the number 1e999 is outside what a double holds (expected a number between 5e-324 and 1.7e308 in size). "
        "Leave the limit out where there is none."},
-      {"temp <= 80 [K]",
-       "l.toml:3:17: the units differ: 'temp' is in degC, '80 [K]' is in K (expected both in degC). Units are compared, not "
+      {"temp <= 80 [V]",
+       "l.toml:3:17: the units differ: 'temp' is in degC, '80 [V]' is in V (expected both in degC). Only units that measure the same are "
        "converted."},
+      {"2 * temp <= 300 [K]",
+       "l.toml:3:21: the units differ: '2 * temp' is in degC, '300 [K]' is in K (expected both in degC). Only units that measure the same "
+       "are converted."},
       {"temp + inflow <= 8",
-       "l.toml:3:16: the units differ: 'temp' is in degC, 'inflow' is in m3/h (expected both in degC). Units are compared, "
-       "not converted."},
+       "l.toml:3:16: the units differ: 'temp' is in degC, 'inflow' is in m3/h (expected both in degC). Only units that "
+       "measure the same are converted."},
       {"rate(temp) <= 5 [degC]",
        "l.toml:3:23: the units differ: 'rate(temp)' is in degC/s, '5 [degC]' is in degC (expected both in degC/s). "
-       "Units are compared, not converted."},
+       "Only units that measure the same are converted."},
       {"rate(joint1.angle) <= 5 [1/min]",
        "l.toml:3:31: the units differ: 'rate(joint1.angle)' is in its channel's unit per s, '5 [1/min]' is "
-       "in 1/min (expected both in its channel's unit per s). Units are compared, not converted."},
+       "in 1/min (expected both in its channel's unit per s). Only units that measure the same are converted."},
       {"temp <= 5 [", "l.toml:3:19: the unit in [ ] does not end (expected a closing ]). For example 5 [m/s]."},
       {"temp <= 5 []", "l.toml:3:19: the brackets hold no unit (expected a unit, such as [m/s]). Leave them out where there is none."},
       {"\"temp <= 5", "l.toml:3:9: the quoted name does not end (expected a closing \")."},

@@ -9,6 +9,7 @@
 #include "kizzasi/logic/course_rows.h"
 #include "kizzasi/logic/curvature.h"
 #include "kizzasi/logic/parser.h"
+#include "kizzasi/logic/units.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -68,6 +69,7 @@ class Region::Writer {
       const Source source{texts[i].that, texts[i].where, texts[i].line, texts[i].column};
       auto formula = parse_formula(source);
       if (!formula) return fail(formula.error());
+      *formula = in_common_units(*formula, out_.schema_);  // a change of a limit counts in the unit of its channel
       if (auto graph = build_graph(*formula, out_.schema_, source); !graph) return fail(graph.error());
       for (const bool denies : {false, true}) {
         Formula said = *formula;

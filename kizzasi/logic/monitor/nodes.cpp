@@ -9,6 +9,7 @@
 
 #include "kizzasi/base/suggest.h"
 #include "kizzasi/logic/channel_names.h"
+#include "kizzasi/logic/units.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -426,7 +427,7 @@ class GraphWriter {
     const bool constant_left = graph_.nodes[a.node].kind == NodeKind::kConstant;
     bad(right.offset,
         fmt::format("the units differ: '{}' is in {}, '{}' is in {}", print(left), unit_named(a.unit), print(right), unit_named(b.unit)),
-        fmt::format("both in {}", unit_named(constant_left ? b.unit : a.unit)), "Units are compared, not converted.");
+        fmt::format("both in {}", unit_named(constant_left ? b.unit : a.unit)), "Only units that measure the same are converted.");
     return false;
   }
 
@@ -498,7 +499,9 @@ std::int64_t NodeGraph::horizon() const {
 
 GraphBuilder::GraphBuilder(Schema schema) : by_hash_(kBuckets) { graph_.schema = std::move(schema); }
 
-Result<std::uint32_t> GraphBuilder::add(const Formula& formula, const Source& source) { return GraphWriter(*this, source).run(formula); }
+Result<std::uint32_t> GraphBuilder::add(const Formula& formula, const Source& source) {
+  return GraphWriter(*this, source).run(in_common_units(formula, graph_.schema));
+}
 
 Result<NodeGraph> build_graph(const Formula& formula, const Schema& schema, const Source& source) {
   GraphBuilder builder(schema);
