@@ -57,7 +57,7 @@ def constraints():
             for text in re.findall(r'"(?:text|that)": *"([^"]*)"', line):
                 yield f"{name}{number}", text.encode()
     page = (ROOT / "docs/constraints.md").read_text()
-    for number, text in enumerate(re.findall(r"`([^`\n]*[<>=][^`\n]*)`", page)):
+    for number, text in enumerate(re.findall(r"`([^`\n]*(?:[<>=]| in )[^`\n]*)`", page)):
         yield f"page{number}", text.encode()
 
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "kizzasi/base/suggest.h"
+#include "kizzasi/logic/named_sets.h"
 
 namespace kizzasi::logic {
 namespace {
@@ -179,6 +180,8 @@ class Parser {
   }
 
   Parsed membership(Formula value, std::size_t begin) {
+    if (ahead(1).kind == Token::Kind::kWord && ahead(2).text == "(" && ahead(2).kind == Token::Kind::kSign)
+      return set_membership(std::move(value));
     if (!number(value)) return {};
     ++at_;
     Formula f = node(Op::kIn, begin);
@@ -192,6 +195,38 @@ class Parser {
     }
     return measured_depth(std::move(f));
   }
+
+  // (x, y) in ball([1, 2], 3)
+  Parsed set_membership(Formula value) {
+    const Token set = ahead(1);
+    at_ += 3;
+    std::vector<Formula> values = is_list(value) ? std::move(value.operands) : std::vector<Formula>{std::move(value)};
+    for (const Formula& one : values) {
+      if (!number(one)) return {};
+      if (one.op == Op::kEveryChannel) return bad(one.offset, "* stands before a set", "the channels by name", "");
+    }
+    std::vector<SetArgument> arguments;
+    while (!is_sign(")")) {
+      SetArgument argument{is_sign("["), now().offset, {}};
+      if (argument.list) ++at_;
+      do {
+        Parsed one = sum();
+        if (!one || !number(*one)) return {};
+        argument.numbers.push_back(*std::move(one));
+      } while (argument.list && accept(",", ","));
+      if (argument.list && !expect("]", ", between numbers, or a closing ]")) return {};
+      arguments.push_back(std::move(argument));
+      if (!is_sign(")") && !expect(",", ", between arguments, or )")) return {};
+    }
+    ++at_;
+    auto made = set_condition(set.text, set.offset, values, arguments, source_);
+    if (made) return measured_all(*std::move(made));
+    if (!error_) error_ = std::move(made.error());
+    return {};
+  }
+
+  // A list of numbers in brackets: only sets take one.
+  static bool is_list(const Formula& f) { return f.op == Op::kCall && f.text.empty(); }
 
   std::optional<Comparison> comparison_sign() {
     const Token& token = now();
@@ -293,10 +328,24 @@ class Parser {
     if (is_sign("(")) {
       ++at_;
       Parsed inner = iff();
+      if (inner && is_sign(",")) return list(token.offset, *std::move(inner));
       if (!inner || !expect(")", "a closing )")) return {};
       return inner;
     }
     return unexpected_token("a number or a channel");
+  }
+
+  Parsed list(std::size_t offset, Formula first) {
+    Formula f = node(Op::kCall, offset);
+    f.operands.push_back(std::move(first));
+    while (accept(",", ",")) {
+      Parsed next = sum();
+      if (!next) return {};
+      f.operands.push_back(*std::move(next));
+    }
+    if (!expect(")", "a closing )")) return {};
+    if (!is_word("in")) return unexpected_token("in and a set, such as ball(2), after a list");
+    return measured_depth(std::move(f));
   }
 
   Parsed channel(const Token& token) {
@@ -409,10 +458,15 @@ class Parser {
       f->op = Op::kProposition;
       return f;
     }
+    if (is_list(*f)) return bad(f->offset, "a list is no condition", "in and a set after it, such as (x, y) in ball(2)", "");
     return bad(f->offset, fmt::format("'{}' is a number, not a condition", print(*f)), "a comparison, such as x <= 3", "");
   }
 
   bool number(const Formula& f) {
+    if (is_list(f)) {
+      (void)bad(f.offset, "a list stands where one number should", "a number", "Lists stand in front of a set alone: (x, y) in ball(2).");
+      return false;
+    }
     if (!is_condition(f.op)) return true;
     (void)bad(f.offset, fmt::format("'{}' is true or false, not a number", print(f)), "a number", "Join conditions with and, or, not.");
     return false;
@@ -433,6 +487,17 @@ class Parser {
 
   Parsed grown(Formula f, Formula inner) {
     f.operands.push_back(std::move(inner));
+    return measured_depth(std::move(f));
+  }
+
+  // Of a tree that was put together elsewhere.
+  Parsed measured_all(Formula f) {
+    for (Formula& operand : f.operands) {
+      Parsed inner = measured_all(std::move(operand));
+      if (!inner) return {};
+      operand = *std::move(inner);
+    }
+    f.depth = 1;
     return measured_depth(std::move(f));
   }
 
@@ -496,16 +561,6 @@ class Parser {
 
 }  // namespace
 
-std::optional<double> nanoseconds(std::string_view unit) {
-  if (unit == "ns") return 1.0;
-  if (unit == "us") return 1e3;
-  if (unit == "ms") return 1e6;
-  if (unit == "s") return 1e9;
-  if (unit == "min") return 60e9;
-  if (unit == "h") return 3600e9;
-  return {};
-}
-
 Result<Formula> parse_formula(const Source& source) {
   if (source.text.size() > kLongestText) {
     return fail(
@@ -515,37 +570,6 @@ Result<Formula> parse_formula(const Source& source) {
   if (!tokens) return tl::unexpected(tokens.error());
   if (tokens->size() == 1) return fail({Fault::kBadInput, "the constraint is empty", source.place(0), "a condition, such as x <= 3", ""});
   return Parser(source, *std::move(tokens)).run();
-}
-
-Result<SampleInterval> sample_interval(const Interval& interval, std::int64_t period_ns, const Source& source) {
-  const auto bad = [&](std::string what, std::string expected) {
-    return fail({Fault::kBadInput, std::move(what), source.place(interval.offset), std::move(expected), ""});
-  };
-  double ends[2] = {};
-  for (int end = 0; end < 2; ++end) {
-    const double number = end == 0 ? interval.low : interval.high;
-    const std::string& unit = end == 0 ? interval.low_unit : interval.high_unit;
-    double samples = number;
-    if (std::isinf(number) && number > 0) {
-      ends[end] = kEndless;
-      continue;
-    }
-    if (!unit.empty() && unit != "samples") {
-      const auto scale = nanoseconds(unit);
-      if (!scale) return bad(fmt::format("'{}' is no unit of time", unit), "h, min, s, ms, us, ns, or no unit for samples");
-      if (period_ns <= 0) return bad("a time stands here, but rows are counted, not timed", "whole numbers of samples");
-      // A decimal such as 0.6 s is meant as 600 ms, whatever its nearest double; both sides are far below 2^53 ns in use.
-      samples = number * *scale / static_cast<double>(period_ns);
-      if (std::abs(samples - std::round(samples)) <= 1e-12 * std::abs(samples)) samples = std::round(samples);
-    }
-    if (samples < 0) return bad(fmt::format("the interval begins at {}{}, before now", number_text(number), unit), "0 or more");
-    if (samples != std::floor(samples) || samples > 9e15) {
-      return bad(fmt::format("{}{} is not a whole number of samples", number_text(number), unit), "a multiple of the sampling period");
-    }
-    ends[end] = samples;
-  }
-  if (ends[0] > ends[1]) return bad("the interval ends before it begins", "[a, b] with a <= b");
-  return SampleInterval{static_cast<std::int64_t>(ends[0]), static_cast<std::int64_t>(ends[1])};
 }
 
 }  // namespace kizzasi::logic
