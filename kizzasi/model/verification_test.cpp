@@ -13,6 +13,7 @@
 #include "kizzasi/model/s4d_spectrum.h"
 #include "kizzasi/model/state_space/published_s4.h"
 #include "kizzasi/tensor/files.h"
+#include "tests/allocations/count.h"
 
 namespace kizzasi {
 namespace {
@@ -145,9 +146,11 @@ TEST(Verification, ADifferenceInAnyTensorIsSeen) {
     const fs::path stem = golden() / name;
     const Json description = must_parse(stem.string() + ".json");
     const SafetensorsFile good = must_read(stem.string() + ".safetensors"), io = must_read(stem.string() + ".io.safetensors");
+    std::size_t seen = 0;
     for (const auto& [weight, tensor] : good.tensors) {
-      if (weight.find("embed") != weight.npos) continue;  // used by the logits alone
-      if (weight.ends_with("l_kernel")) continue;         // a length
+      if (kEveryAccessIsChecked && seen++ % 6 != 0) continue;  // every one of them elsewhere
+      if (weight.find("embed") != weight.npos) continue;       // used by the logits alone
+      if (weight.ends_with("l_kernel")) continue;              // a length
       SafetensorsFile moved = good;
       float largest = 0;
       for (const float v : tensor.values) largest = std::max(largest, std::abs(v));
