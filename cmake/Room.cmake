@@ -54,7 +54,7 @@ function(kizzasi_room name)
     target_precompile_headers(${name}_test PRIVATE ${common_headers} <gmock/gmock.h> <gtest/gtest.h>)
     # Half the time to compile; what is tested keeps its -O3 or -O1, and so do the long sums by hand of the kernels' tests.
     if(NOT name STREQUAL "kernels")
-      target_compile_options(${name}_test PRIVATE $<IF:$<CONFIG:Sanitize>,-O0,-O1>)
+      target_compile_options(${name}_test PRIVATE $<IF:$<CONFIG:Sanitize>,-O0,-O1> ${KIZZASI_TEST_WARNINGS})
     endif()
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${name})
   endif()
