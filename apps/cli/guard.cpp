@@ -12,6 +12,7 @@
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/io/frame_reader.h"
+#include "kizzasi/logic/explanation.h"
 #include "kizzasi/logic/guard.h"
 #include "kizzasi/logic/trajectory.h"
 #include "kizzasi/signal/duration.h"
@@ -23,41 +24,58 @@ struct Ask {
   std::string constraints, frames = "-", step = "1s";
   std::vector<std::string> limits;
   std::int64_t decimals = -1, past = 0;
-  bool strict = false, whole = false;
+  std::string what_if;
+  bool strict = false, whole = false, explain = false;
+};
+
+// What is said of a frame that was moved.
+struct Said {
+  MoveCost cost;
+  std::string why, what_if;
 };
 
 // How frames leave: in the form in which they came.
 class Answers {
  public:
-  Answers(const Schema& schema, const Guard& guard, bool json, std::int64_t decimals)
-      : schema_(schema), guard_(guard), json_(json), decimals_(decimals) {}
+  Answers(const Schema& schema, const Guard& guard, bool json, const Ask& ask)
+      : schema_(schema), guard_(guard), json_(json), decimals_(ask.decimals), why_(ask.explain), what_if_(!ask.what_if.empty()) {}
 
   std::string head(bool timed) const {
     if (json_) return "";
     std::string out = timed ? "time" : "";
     for (const Channel& channel : schema_.channels) out.append(out.empty() ? "" : ",").append(channel.name);
-    return out + ",status\n";
+    return out + ",status" + (why_ ? ",why" : "") + (what_if_ ? ",what_if" : "") + "\n";
   }
 
-  std::string line(const io::StreamFrame& frame, std::span<const double> value, const GuardReport& report) const {
+  std::string line(const io::StreamFrame& frame, std::span<const double> value, const GuardReport& report, const Said& said = {}) const {
     const bool refused = report.status == GuardStatus::kRejected;
     const std::string time = frame.time_ns ? time_text(*frame.time_ns, "UTC") : "";
-    if (json_) return json(time, refused, value, report).dump() + "\n";
+    if (json_) return json(time, refused, value, report, said).dump() + "\n";
     std::string out = time;
     for (std::size_t c = 0; c < value.size(); ++c) {
       if (c > 0 || !time.empty()) out.push_back(',');
       if (!refused && !std::isnan(value[c])) out.append(number(value[c]));
     }
-    return out + "," + to_string(report.status) + "\n";
+    out.append(",").append(to_string(report.status));
+    if (why_) out.append(",").append(cell(said.why));
+    if (what_if_) out.append(",").append(cell(said.what_if));
+    return out + "\n";
   }
 
  private:
+  static std::string cell(const std::string& text) {
+    if (text.empty()) return "";
+    std::string out = "\"";
+    for (const char c : text) out.append(c == '"' ? "\"\"" : std::string(1, c));
+    return out + "\"";
+  }
+
   std::string number(double x) const {
     if (x == 0) x = 0;  // no -0
     return decimals_ < 0 ? fmt::format("{}", x) : fmt::format("{:.{}f}", x, static_cast<int>(decimals_));
   }
 
-  Json json(const std::string& time, bool refused, std::span<const double> value, const GuardReport& report) const {
+  Json json(const std::string& time, bool refused, std::span<const double> value, const GuardReport& report, const Said& said) const {
     Json out = Json::object();
     if (!time.empty()) out["time"] = time;
     for (std::size_t c = 0; c < schema_.size(); ++c) {
@@ -74,6 +92,15 @@ class Answers {
     };
     if (report.status != GuardStatus::kClean) out["active"] = names(report.active);
     if (const Json broken = names(report.broken); !broken.items().empty()) out["broken"] = broken;
+    if (!said.why.empty()) out["why"] = said.why;
+    if (why_ && said.cost.found) {
+      Json prices = Json::object();
+      for (std::size_t i = 0; i < said.cost.price.size(); ++i) {
+        if (said.cost.price[i] != 0) prices[std::string(guard_.name(i))] = said.cost.price[i];
+      }
+      if (!prices.members().empty()) out["price"] = std::move(prices);
+    }
+    if (!said.what_if.empty()) out["what_if"] = said.what_if;
     return out;
   }
 
@@ -81,7 +108,44 @@ class Answers {
   const Guard& guard_;
   bool json_;
   std::int64_t decimals_;
+  bool why_, what_if_;
 };
+
+// The channels of --what-if; `previous` set where it names the frame before.
+Result<std::vector<std::size_t>> what_may_change(const std::string& list, const Schema& schema, bool& previous) {
+  std::vector<std::size_t> channels;
+  std::size_t at = 0;
+  while (at <= list.size() && !list.empty()) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string name = list.substr(at, end - at);
+    at = end + 1;
+    if (name == "previous" && !schema.index_of(name)) {
+      previous = true;
+      continue;
+    }
+    const auto found = schema.index_of(name);
+    if (!found) {
+      return fail({Fault::kBadUse, fmt::format("there is no channel '{}'", name), "--what-if",
+                   fmt::format("'previous', or some of {}", fmt::join(schema.names(), ", ")), ""});
+    }
+    channels.push_back(*found);
+  }
+  return channels;
+}
+
+// Which constraint cost most, the dearest first; on standard error, beside the summary.
+void print_tallies(const Context& context, const Guard& guard, const std::vector<ConstraintTally>& tallies) {
+  std::vector<std::size_t> order(tallies.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tallies[a].distance > tallies[b].distance; });
+  for (const std::size_t i : order) {
+    const ConstraintTally& t = tallies[i];
+    if (t.active + t.broken + t.unknown == 0) continue;
+    remark(context,
+           fmt::format("'{}': active in {} frames, broken in {}, not judged in {}; {:.4g} of the distance moved, price at most {:.4g}.",
+                       guard.name(i), t.active, t.broken, t.unknown, t.distance, t.worst_price));
+  }
+}
 
 // All frames at once: the nearest course, in place of the nearest frame each time.
 Result<int> guard_course(const Ask& ask, const Context& context, const Trajectory& trajectory, const Schema& schema, const Answers& answers,
@@ -132,6 +196,11 @@ Result<int> guard(Options& options, const Context& context) {
       "--whole", ask.whole,
       "Reads all frames first and gives the nearest course: rates and sums over time are met by all steps together, not by the last one.");
   options.option("--past N", ask.past, "With --whole: so many frames at the start have happened and stay.");
+  options.flag("--explain", ask.explain,
+               "Says in a sentence why a value was moved, and at the end what each constraint cost. Reads the constraints anew for each "
+               "such frame.");
+  options.option("--what-if NAMES", ask.what_if,
+                 "Channels, or 'previous' for the frame before: the smallest change of these with which a moved frame would have obeyed.");
   options.flag("--strict", ask.strict,
                "Stops at the first bad line, and at the first frame that no value can obey or that is refused, with code 1.");
   if (auto parsed = options.parse(); !parsed) return fail(parsed.error());
@@ -148,6 +217,10 @@ Result<int> guard(Options& options, const Context& context) {
   }
   if (ask.past < 0 || (ask.past > 0 && !ask.whole)) {
     return fail({Fault::kBadUse, fmt::format("{} frames of the past", ask.past), "--past", "0 or more, with --whole", ""});
+  }
+  if (ask.whole && (ask.explain || !ask.what_if.empty())) {
+    return fail(
+        {Fault::kBadUse, "a whole course is not explained frame by frame", ask.explain ? "--explain" : "--what-if", "no --whole", ""});
   }
   const auto step = parse_duration(ask.step, "--step");
   if (!step) return fail(step.error());
@@ -184,7 +257,17 @@ Result<int> guard(Options& options, const Context& context) {
   io::FrameReader reader(schema);
   io::StreamFrame frame;
   const bool json = context.json || line.find('{') != line.npos;
-  const Answers answers(schema, guard, json, ask.decimals);
+  const Answers answers(schema, guard, json, ask);
+  bool previous = false;
+  const auto may_change = what_may_change(ask.what_if, schema, previous);
+  if (!may_change) return fail(may_change.error());
+  std::optional<Explainer> explainer;
+  if (ask.explain || !ask.what_if.empty()) {
+    auto made = Explainer::make(schema, *texts);
+    if (!made) return fail(made.error());
+    explainer = std::move(*made);
+  }
+  std::vector<ConstraintTally> tallies(guard.constraints());
   std::vector<io::StreamFrame> course;
   std::size_t frames = 0, bad = 0, counts[6] = {};
   std::int64_t last_ns = 0;
@@ -208,6 +291,23 @@ Result<int> guard(Options& options, const Context& context) {
     const std::int64_t time = frame.time_ns.value_or(frames == 0 ? 0 : last_ns + *step);
     value = frame.values;
     const GuardStatus status = guard.propose(state, time, value, report, scratch);
+    Said said;
+    count(report, tallies);
+    if (explainer && status != GuardStatus::kClean && status != GuardStatus::kRejected) {
+      if (ask.explain) {
+        auto cost = explainer->explain(time, frame.values, value);
+        if (!cost) return fail(cost.error());
+        count(*cost, tallies);
+        said.cost = std::move(*cost);
+        said.why = said.cost.sentence;
+      }
+      if (!ask.what_if.empty()) {
+        auto other = explainer->what_if(time, frame.values, *may_change, previous);
+        if (!other) return fail(other.error());
+        said.what_if = other->sentence;
+      }
+    }
+    if (explainer && status != GuardStatus::kRejected) explainer->accept(time, value);
     if (status != GuardStatus::kRejected) {
       // What leaves here is what the plant is told: the next frame is measured against it.
       guard.accept(state, time, {}, value);
@@ -215,7 +315,7 @@ Result<int> guard(Options& options, const Context& context) {
     last_ns = time;
     ++frames;
     ++counts[static_cast<std::size_t>(status)];
-    if (!print(answers.line(frame, value, report)) || !flush()) return 0;
+    if (!print(answers.line(frame, value, report, said)) || !flush()) return 0;
     if (ask.strict && (status == GuardStatus::kRejected || status == GuardStatus::kInfeasible)) {
       std::string broken;
       for (std::size_t i = 0; i < report.broken.size(); ++i) {
@@ -235,6 +335,7 @@ Result<int> guard(Options& options, const Context& context) {
   for (std::size_t i = 0; i < std::size(counts); ++i) {
     if (counts[i] > 0) told += fmt::format(", {} {}", counts[i], to_string(static_cast<GuardStatus>(i)));
   }
+  if (ask.explain) print_tallies(context, guard, tallies);
   remark(context, fmt::format("{}, {} bad lines.", told, bad));
   return 0;
 }

@@ -36,6 +36,7 @@ constexpr std::array kVerbs = std::to_array<Verb>({
      constraints},
     {"guard", "A pipe: proposed frames in, the nearest frames that obey out; for any model or controller.",
      "kizzasi guard limits.toml < frames.jsonl\n"
+     "kizzasi guard limits.toml sensor.csv --explain --what-if previous\n"
      "kizzasi guard --limit \"0 <= level <= 5\" --limit \"abs(rate(level)) <= 0.5\" sensor.csv",
      guard},
     {"monitor", "Judges a formula of temporal logic at each sample: holds, broken or open, and by how much.",

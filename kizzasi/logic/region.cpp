@@ -51,7 +51,7 @@ const Formula* lone_number(const Formula& f) {
 // Writes conditions as rows, in two passes: all formulas into one graph, then each comparison at each frame.
 class Region::Writer {
  public:
-  Writer(Region& out, std::span<const double> scale) : out_(out), scale_(scale), builder_(out.schema_) {}
+  Writer(Region& out, std::span<const double> scale, const Given* given) : out_(out), scale_(scale), given_(given), builder_(out.schema_) {}
 
   Result<void> run(std::span<const ConstraintText> texts) {
     const std::size_t count = texts.size();
@@ -72,6 +72,7 @@ class Region::Writer {
       *formula = in_common_units(*formula, out_.schema_);  // a change of a limit counts in the unit of its channel
       if (auto graph = build_graph(*formula, out_.schema_, source); !graph) return fail(graph.error());
       for (const bool denies : {false, true}) {
+        if (denies && given_ != nullptr) continue;
         Formula said = *formula;
         if (denies) {
           while (said.op == Op::kAlways && !said.interval.given) said = Formula(said.operands[0]);
@@ -111,10 +112,11 @@ class Region::Writer {
     for (std::size_t v = 0; v < out_.variables_; ++v) variable_of_[v] = static_cast<std::int64_t>(v);
     const std::int64_t step = out_.schema_.step_ns == 0 ? kRowOfNoTime : out_.schema_.step_ns;
     for (std::size_t r = 0; r < out_.frames_; ++r) times_.push_back(static_cast<std::int64_t>(r) * step);
+    if (given_ != nullptr) hold_given();
     const Course course{values_, times_, 0, variable_of_, {}};
     CourseRows rows(graph_, course);
     for (std::size_t m = 0; m < made.size(); ++m) {
-      const std::size_t first = made[m].denies ? out_.frames_ - 1 : 0;
+      const std::size_t first = made[m].denies || given_ != nullptr ? out_.frames_ - 1 : 0;
       // The last frame first: what cannot be judged there cannot be judged.
       for (std::size_t r = out_.frames_; r-- > first;) write(made[m].constraint, made[m].denies, made[m].clauses, roots[m], rows, r);
     }
@@ -122,7 +124,29 @@ class Region::Writer {
   }
 
  private:
+  void hold_given() {
+    const std::size_t channels = out_.schema_.size();
+    times_.assign(given_->time_ns.begin(), given_->time_ns.end());
+    out_.centre_.assign(out_.variables_, 0);
+    out_.lower_.assign(out_.variables_, -std::numeric_limits<double>::infinity());
+    out_.upper_.assign(out_.variables_, std::numeric_limits<double>::infinity());
+    for (std::size_t v = 0; v < out_.variables_; ++v) {
+      const double unit = scale_.empty() ? 1 : scale_[v % channels];
+      out_.stiffness_.push_back(1 / (unit * unit));
+      if (std::isfinite(given_->frames[v])) out_.centre_[v] = given_->frames[v];
+      if (given_->free[v] != 0) continue;
+      values_[v] = given_->frames[v];
+      variable_of_[v] = -1;
+      out_.lower_[v] = out_.upper_[v] = out_.centre_[v];
+    }
+  }
+
   void set_frames() {
+    if (given_ != nullptr) {
+      out_.frames_ = given_->time_ns.size();
+      out_.variables_ = given_->frames.size();
+      return;
+    }
     std::int64_t reach = 1;  // two frames in a row, at least
     bool clock = false;
     for (const std::uint32_t root : graph_.roots) {
@@ -174,6 +198,8 @@ class Region::Writer {
     demand.strict = node.kind == NodeKind::kLess || literal.apart;
     bool clock = false;
     const auto reach = static_cast<std::size_t>(std::max(reach_of(graph_, node.a, clock), reach_of(graph_, node.b, clock)));
+    demand.reach = static_cast<std::uint32_t>(std::min<std::size_t>(reach, kMostFrames));
+    demand.rate = compares_rate(literal.formula);
     const Affine left = rows.at(node.a, frame), right = rows.at(node.b, frame);
     demand.judged = !clock && left.known && right.known;
     if (demand.judged) {
@@ -201,6 +227,14 @@ class Region::Writer {
     }
     if (demand.judged && !denies) name_limit(constraint, literal, demand);
     return demand;
+  }
+
+  static bool compares_rate(const Formula& f) {
+    const auto rate = [](const Formula& side) {
+      const Formula& own = side.op == Op::kNegate ? side.operands[0] : side;
+      return own.op == Op::kCall && own.text == "rate" && own.operands[0].op == Op::kChannel;
+    };
+    return (rate(f.operands[0]) && lone_number(f.operands[1]) != nullptr) || (rate(f.operands[1]) && lone_number(f.operands[0]) != nullptr);
   }
 
   // left - right, over channels of one frame.
@@ -263,6 +297,7 @@ class Region::Writer {
 
   Region& out_;
   std::span<const double> scale_;
+  const Given* given_;
   GraphBuilder builder_;
   NodeGraph graph_;
   std::vector<double> values_;
@@ -270,13 +305,20 @@ class Region::Writer {
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> number_of_;
 };
 
-Result<Region> Region::build(const Schema& schema, std::span<const ConstraintText> constraints, std::span<const double> scale) {
+Result<Region> Region::build(const Schema& schema, std::span<const ConstraintText> constraints, std::span<const double> scale,
+                             const Given* given) {
   if (!scale.empty() && scale.size() != schema.size()) {
     return fail({Fault::kBadUse, fmt::format("{} scales for {} channels", scale.size(), schema.size()), "", "one for each channel", ""});
   }
+  const std::size_t channels = schema.size();
+  if (given != nullptr &&
+      (given->time_ns.empty() || given->frames.size() != given->time_ns.size() * channels || given->free.size() != given->frames.size())) {
+    return fail(
+        {Fault::kBadUse, "frames, times and what may move do not fit together", "", "a value and a flag for each row and channel", ""});
+  }
   Region out;
   out.schema_ = schema;
-  Writer writer(out, scale);
+  Writer writer(out, scale, given);
   if (auto done = writer.run(constraints); !done) return fail(done.error());
   return out;
 }

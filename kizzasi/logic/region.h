@@ -36,6 +36,8 @@ struct Demand {
   std::int64_t limit = -1;  // number of the Limit
   double by = 0;            // its sign
   std::uint32_t frame = 0;
+  std::uint32_t reach = 0;  // frames that it looks back
+  bool rate = false;        // it compares a rate of one channel with a number
   bool curved = false;
   std::uint32_t left = 0, right = 0;  // nodes, curved
 };
@@ -50,26 +52,45 @@ struct NotWritten {
   std::string why;
 };
 
+// Frames that have happened and the one that is asked about, the last: what may move in them.
+struct Given {
+  std::span<const double> frames;         // (rows, channels)
+  std::span<const std::int64_t> time_ns;  // (rows)
+  std::span<const std::uint8_t> free;     // (rows, channels) 1: may move
+};
+
 class Region {
  public:
   static constexpr std::size_t kMostFrames = 32;
   static constexpr std::size_t kMostVariables = 400;
 
   // `scale`: (channels) or empty: 1 each. Errors: those of parser, names and units. What cannot be enforced is listed in `not_written`.
-  static Result<Region> build(const Schema& schema, std::span<const ConstraintText> constraints, std::span<const double> scale);
+  // `given`: only its last frame must obey, and the rest has happened.
+  static Result<Region> build(const Schema& schema, std::span<const ConstraintText> constraints, std::span<const double> scale,
+                              const Given* given = nullptr);
 
   enum class Found : std::uint8_t { kPoint, kNothing, kUndecided };
+  struct Pull {
+    const Demand* demand = nullptr;  // of this region
+    std::size_t constraint = 0;
+    double multiplier = 0;  // of half the squared distance, by the bound
+    double gap = 0;         // by how much what was asked for breaks it
+  };
   struct Answer {
     Found found = Found::kUndecided;
     std::vector<double> x;       // (frames, channels)
     std::vector<double> change;  // (limits) kRepair
     double cost = std::numeric_limits<double>::infinity();
+    std::vector<Pull> pulls{};  // nearest: conditions that hold it where it is
   };
   // A point that obeys the constraints flagged in `asked`, and at the last frame the negation of `denied` (nothing: kNobody).
   static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   Answer find(std::span<const std::uint8_t> asked, std::size_t denied = kNobody) const;
   // The least sum of squares of changes of limits, in their units, for which there is a point.
   Answer repair(std::span<const std::uint8_t> asked) const;
+
+  // With `given`: the point nearest to it in units of scale; cost is the squared distance. What was not finite starts at 0.
+  Answer nearest(std::span<const std::uint8_t> asked) const;
 
   std::size_t frames() const { return frames_; }
   const std::vector<Limit>& limits() const { return limits_; }
@@ -92,6 +113,7 @@ class Region {
   std::vector<std::uint8_t> written_, denial_written_;
   std::vector<NotWritten> not_written_;
   std::shared_ptr<const Present> present_;
+  std::vector<double> centre_, stiffness_, lower_, upper_;  // with `given`
 };
 
 }  // namespace kizzasi::logic

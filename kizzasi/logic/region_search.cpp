@@ -1,6 +1,7 @@
 // Branch and bound over the ways of each decision; a dense program at each node, with planes cut where a convex condition needs them.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "kizzasi/logic/region.h"
 #include "kizzasi/solve/quadratic_program.h"
@@ -32,7 +33,7 @@ double room_of(const Demand& d) {
 struct Region::Search {
   const Region& region;
   std::vector<const Decision*> decisions{};
-  bool repairs = false;
+  bool repairs = false, nearest = false;
   std::size_t nodes = 0;
   bool undecided = false;
   Answer best{};
@@ -93,7 +94,7 @@ struct Region::Search {
       for (const auto& [v, factor] : d.terms) row[v] += factor;
       if (repairs && d.limit >= 0) row[x_size + static_cast<std::size_t>(d.limit)] += d.by;
     };
-    std::vector<const Demand*> curved;
+    std::vector<const Demand*> curved, of_row;
     for (const Demand* d : chosen) {
       if (d->curved) {
         curved.push_back(d);
@@ -107,6 +108,7 @@ struct Region::Search {
         continue;
       }
       const double inside = !d->strict ? 0 : repairs ? kRepairMargin * std::max(1.0, std::abs(d->bound)) : room ? 2 * room_of(*d) : 0;
+      of_row.push_back(d);
       put(*d, rows.add(d->equal ? d->bound : -solve::kNoBound, d->bound - inside));
     }
     std::vector<double> h(rows.n, 1), g(rows.n, 0), lower(rows.n, -solve::kNoBound), upper(rows.n, solve::kNoBound);
@@ -114,11 +116,18 @@ struct Region::Search {
       std::fill(h.begin(), h.begin() + static_cast<std::ptrdiff_t>(x_size), kFlat);
       for (std::size_t k = 0; k < changes(); ++k) h[x_size + k] = 1 / (region.limits_[k].unit * region.limits_[k].unit);
     }
+    if (nearest) {
+      h = region.stiffness_;
+      lower = region.lower_;
+      upper = region.upper_;
+    }
+    const std::span<const double> centre = nearest ? std::span<const double>(region.centre_) : std::span<const double>{};
     for (int cut = 0; cut <= kMostCuts; ++cut) {
       solve::QuadraticProgram program;
       program.prepare(rows.n, rows.lo.size());
       if (program.set_diagonal(h) >= solve::Curvature::kNotConvex || !program.set_rows(rows.a, rows.lo.size())) return {};
-      const solve::Status status = program.solve({g, {}, rows.lo, rows.hi, lower, upper});
+      const solve::Status status =
+          program.solve({nearest ? std::span<const double>{} : std::span<const double>(g), centre, rows.lo, rows.hi, lower, upper});
       if (status == solve::Status::kInfeasible) return {Found::kNothing, {}, {}, 0};
       if (status != solve::Status::kOptimal) return {};
       Answer answer{Found::kPoint, {program.x().begin(), program.x().begin() + static_cast<std::ptrdiff_t>(x_size)}, {}, 0};
@@ -143,11 +152,26 @@ struct Region::Search {
           return {Found::kNothing, {}, {}, 0};  // the lowest point of the bowl lies too high
         }
         const double inside = repairs && d->strict ? kRepairMargin * std::max(1.0, std::abs(bound)) : 0;
+        of_row.push_back(d);
         double* row = rows.add(-solve::kNoBound, bound - inside);
         for (std::size_t c = 0; c < slopes.size(); ++c) row[first + c] = slopes[c];
         put(*d, row);
       }
       if (!clean) continue;
+      if (nearest) {
+        answer.cost = 0;
+        for (std::size_t v = 0; v < x_size; ++v) {
+          const double by = answer.x[v] - region.centre_[v];
+          answer.cost += region.stiffness_[v] * by * by;
+        }
+        for (std::size_t r = 0; r < of_row.size(); ++r) {
+          const double pull = program.row_multipliers()[r];
+          if (pull == 0) continue;
+          double gap = pull > 0 ? -rows.hi[r] : -rows.lo[r];
+          for (std::size_t v = 0; v < x_size; ++v) gap += rows.a[r * rows.n + v] * region.centre_[v];
+          answer.pulls.push_back({of_row[r], 0, pull, gap});
+        }
+      }
       return answer;
     }
     return {};
@@ -170,7 +194,7 @@ struct Region::Search {
     const Answer answer = settle(chosen);
     if (answer.found == Found::kUndecided) undecided = true;
     if (answer.found != Found::kPoint) return false;
-    if (repairs && answer.cost >= best.cost * (1 - 1e-12)) return false;
+    if ((repairs || nearest) && answer.cost >= best.cost * (1 - 1e-12)) return false;
     std::size_t open = decisions.size();
     for (std::size_t i = 0; i < decisions.size(); ++i) {
       if (decided[i] != 0) continue;
@@ -180,7 +204,7 @@ struct Region::Search {
     }
     if (open == decisions.size()) {
       best = answer;
-      return !repairs;
+      return !repairs && !nearest;
     }
     decided[open] = 1;
     bool stop = false;
@@ -227,6 +251,22 @@ Region::Answer Region::repair(std::span<const std::uint8_t> asked) const {
     if (asked[d.constraint] != 0) search.decisions.push_back(&d);
   }
   return search.run();
+}
+
+Region::Answer Region::nearest(std::span<const std::uint8_t> asked) const {
+  Search search{*this};
+  search.nearest = true;
+  std::map<const Demand*, std::size_t> constraint_of;
+  for (const Decision& d : decisions_) {
+    if (asked[d.constraint] == 0) continue;
+    search.decisions.push_back(&d);
+    for (const Way& way : d.ways) {
+      for (const Demand& demand : way) constraint_of[&demand] = d.constraint;
+    }
+  }
+  Answer answer = search.run();
+  for (Pull& pull : answer.pulls) pull.constraint = constraint_of[pull.demand];
+  return answer;
 }
 
 }  // namespace kizzasi::logic

@@ -147,6 +147,8 @@ CASES = [
     (["monitor", "temp > 3", "-", "--prefix"], 2, ["--prefix"]),
     (["guard", "--limit", "temp > 3", "none.csv"], 1, ["none.csv"]),
     (["guard", "-"], 2, ["no constraint"]),
+    (["guard", "--limit", "temp > 3", "good.csv", "--what-if", "tmep"], 2, ["--what-if", "'tmep'", "temp"]),
+    (["guard", "--limit", "temp > 3", "good.csv", "--explain", "--whole"], 2, ["--explain", "--whole"]),
     (["guard", "--limit", "temp > 3", "empty.csv"], 1, ["empty.csv"]),
     (["guard"], 2, ["no constraint"]),
     (["guard", "--limit", "temp > 3", "--past", "2", "good.csv"], 2, ["--past", "--whole"]),
