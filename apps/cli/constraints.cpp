@@ -201,11 +201,12 @@ Result<int> learn(const std::string& file, const LearnOptions& options, const Co
 
 Result<int> constraints(Options& options, const Context& context) {
   std::string file, data;
-  std::vector<std::string> limits;
+  std::vector<std::string> limits, sets;
   bool explain = false;
   std::int64_t decimals = -1;
   options.positional("FILE", file, "The constraint file: TOML, YAML or JSON.", false);
   options.option("--limit \"CONSTRAINT\"", limits, "One more constraint, such as \"vehicles >= 0\"; may be repeated.");
+  options.option("--set NAME=VALUE", sets, kSetHelp);
   options.option("--data FILE", data, "A recording (CSV) to check, whose channels and units the constraints must name.");
   options.flag("--explain", explain, "How each constraint is read, what it costs and how it is enforced.");
   options.option("--decimals N", decimals, "Numbers will leave as text with N decimals; default: all their digits.");
@@ -225,7 +226,7 @@ Result<int> constraints(Options& options, const Context& context) {
     return fail({Fault::kBadUse, fmt::format("a share of {}", learning.share), "--share", "0, or above 0 and below 1", ""});
   }
   if (!from.empty()) {
-    if (!file.empty() || !limits.empty() || !data.empty() || explain) {
+    if (!file.empty() || !limits.empty() || !sets.empty() || !data.empty() || explain) {
       return fail({Fault::kBadUse, "--learn stands with a recording alone", "--learn", "no constraints, --data or --explain beside it",
                    "Save what is learned, then check a recording against it."});
     }
@@ -239,7 +240,7 @@ Result<int> constraints(Options& options, const Context& context) {
   if (decimals < -1 || decimals > kMostDecimals) {
     return fail({Fault::kBadUse, fmt::format("{} decimals", decimals), "--decimals", fmt::format("0 to {}", kMostDecimals), ""});
   }
-  const auto texts = read_constraint_source(file, limits);
+  const auto texts = read_constraint_source(file, limits, sets);
   if (!texts) return fail(texts.error());
   if (texts->empty()) {
     return fail({Fault::kBadUse, "there is no constraint", file.empty() ? "constraints" : file, "a file of constraints, or --limit", ""});

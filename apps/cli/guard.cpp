@@ -22,7 +22,7 @@ namespace {
 
 struct Ask {
   std::string constraints, frames = "-", step = "1s";
-  std::vector<std::string> limits;
+  std::vector<std::string> limits, sets;
   std::int64_t decimals = -1, past = 0;
   std::string what_if;
   bool strict = false, whole = false, explain = false;
@@ -190,6 +190,7 @@ Result<int> guard(Options& options, const Context& context) {
                      "The constraint file: *.toml, *.yaml, *.yml or *.json; may be left out beside --limit.", false);
   options.positional("FRAMES", ask.frames, "Proposed frames line by line, CSV with a header or JSON objects; - for standard input.", false);
   options.option("--limit \"CONSTRAINT\"", ask.limits, "One more constraint, such as \"0 <= level <= 5\"; may be repeated.");
+  options.option("--set NAME=VALUE", ask.sets, kSetHelp);
   options.option("--step DURATION", ask.step, "Between two frames that name no time; rates count by it.");
   options.option("--decimals N", ask.decimals, "Numbers leave as text with N decimals, and obey as such; default: all their digits.");
   options.flag(
@@ -225,7 +226,7 @@ Result<int> guard(Options& options, const Context& context) {
   const auto step = parse_duration(ask.step, "--step");
   if (!step) return fail(step.error());
   if (*step == 0) return fail({Fault::kBadUse, "the step is 0", "--step", "a duration above 0, such as 50ms", ""});
-  const auto texts = read_constraint_source(ask.constraints, ask.limits);
+  const auto texts = read_constraint_source(ask.constraints, ask.limits, ask.sets);
   if (!texts) return fail(texts.error());
   if (texts->empty()) return fail({Fault::kBadUse, "there is no constraint", "guard", "a file of constraints, or --limit", ""});
 

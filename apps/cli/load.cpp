@@ -25,8 +25,11 @@ Result<std::vector<Series>> load_series(const std::string& file, const LoadOptio
 void LimitOptions::declare(Options& options) {
   options.option("--limit TEXT", texts, "A constraint, such as 'vehicles >= 0', beside those of a model; may be repeated.");
   options.option("--limits FILE", file, "A file of constraints (TOML, YAML or JSON), which apply beside those of a model.");
+  options.option("--set NAME=VALUE", sets, kSetHelp);
 }
 
-Result<std::vector<ConstraintText>> load_limits(const LimitOptions& options) { return read_constraint_source(options.file, options.texts); }
+Result<std::vector<ConstraintText>> load_limits(const LimitOptions& options) {
+  return read_constraint_source(options.file, options.texts, options.sets);
+}
 
 }  // namespace kizzasi::cli

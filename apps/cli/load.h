@@ -24,9 +24,10 @@ struct LoadOptions {
 // Reads and prepares; what was filled, dropped or set aside is remarked.
 Result<std::vector<Series>> load_series(const std::string& file, const LoadOptions& options, const Context& context);
 
-// Constraints of --limit TEXT (repeated) and --limits FILE; where a model is at hand they apply beside those in its file.
+// Constraints of --limit TEXT (repeated) and --limits FILE, with the parameters of --set; where a model is at hand they apply beside those
+// in its file.
 struct LimitOptions {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, sets;
   std::string file;
   void declare(Options& options);
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kizzasi/base/suggest.h"
+#include "kizzasi/logic/formula.h"
 
 namespace kizzasi {
 namespace {
@@ -14,14 +15,35 @@ class Reader {
  public:
   Reader(std::string_view file, const PlaceOf& place) : file_(file), place_(place) {}
 
-  Result<std::vector<ConstraintText>> run(const Json& json) {
+  Result<std::vector<Parameter>> parameters(const Json& json) {
+    std::vector<Parameter> list;
+    const Json* table = json.find("parameters");
+    if (table == nullptr) return list;
+    if (!table->is_object()) {
+      return fail(error("/parameters", fmt::format("parameters is {}", article(*table)), "a table such as v_max = \"3 m/s\"", ""));
+    }
+    for (const auto& [name, value] : table->members()) {
+      const std::string at = fmt::format("/parameters/{}", name);
+      if (!value.is_number() && !value.is_string()) {
+        return fail(error(at, fmt::format("the parameter '{}' is {}", name, article(value)), "a number, or a text such as \"3 m/s\"", ""));
+      }
+      auto parameter =
+          parameter_from(name, value.is_string() ? value.string() : logic::number_text(value.number()), error(at, "", "", "").where);
+      if (!parameter) return tl::unexpected(parameter.error());
+      list.push_back(*std::move(parameter));
+    }
+    return list;
+  }
+
+  Result<std::vector<ConstraintText>> run(const Json& json, std::span<const Parameter> set) {
     if (!json.is_object())
       return fail(error("", fmt::format("the file holds {}, not a table", article(json)), "[[constraint]] tables", ""));
     const Json* list = nullptr;
     for (const auto& [key, value] : json.members()) {
+      if (key == "parameters") continue;
       if (key != "constraint") {
-        return fail(error(fmt::format("/{}", key), fmt::format("there is no key '{}'", key), "constraint",
-                          did_you_mean(key, names({"constraint"}))));
+        return fail(error(fmt::format("/{}", key), fmt::format("there is no key '{}'", key), "constraint or parameters",
+                          did_you_mean(key, names({"constraint", "parameters"}))));
       }
       list = &value;
     }
@@ -30,10 +52,15 @@ class Reader {
                         list == nullptr ? "there is no constraint" : fmt::format("constraint is {}", article(*list)),
                         "a list of [[constraint]] tables", "In TOML each begins with [[constraint]], in two brackets."));
     }
+    auto known = parameters(json);
+    if (!known) return tl::unexpected(known.error());
+    std::vector<Parameter> all(set.begin(), set.end());  // the first of a name counts
+    all.insert(all.end(), known->begin(), known->end());
     std::vector<ConstraintText> constraints;
     for (std::size_t i = 0; i < list->items().size(); ++i) {
       auto one = constraint(list->items()[i], fmt::format("/constraint/{}", i), i);
       if (!one) return tl::unexpected(one.error());
+      (void)put_parameters(*one, all);
       constraints.push_back(*std::move(one));
     }
     return constraints;
@@ -119,8 +146,13 @@ class Reader {
 
 }  // namespace
 
-Result<std::vector<ConstraintText>> read_constraints(const Json& json, std::string_view file, const PlaceOf& place) {
-  return Reader(file, place).run(json);
+Result<std::vector<Parameter>> read_parameters(const Json& json, std::string_view file, const PlaceOf& place) {
+  return Reader(file, place).parameters(json);
+}
+
+Result<std::vector<ConstraintText>> read_constraints(const Json& json, std::string_view file, const PlaceOf& place,
+                                                     std::span<const Parameter> set) {
+  return Reader(file, place).run(json, set);
 }
 
 ConstraintText constraint_from_option(std::string_view text, std::string_view option) {

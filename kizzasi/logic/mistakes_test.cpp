@@ -192,7 +192,8 @@ TEST(Mistakes, OfAFile) {
   EXPECT_EQ(file("{}"),
             "l.json: there is no constraint (expected a list of [[constraint]] tables). In TOML each begins with [[constraint]], "
             "in two brackets.");
-  EXPECT_EQ(file(R"({"constraints": []})"), "l.json: there is no key 'constraints' (expected constraint). Did you mean 'constraint'?");
+  EXPECT_EQ(file(R"({"constraints": []})"),
+            "l.json: there is no key 'constraints' (expected constraint or parameters). Did you mean 'constraint'?");
   EXPECT_EQ(file(R"({"constraint": {"that": "x >= 0"}})"),
             "l.json: constraint is an object (expected a list of [[constraint]] tables). In TOML "
             "each begins with [[constraint]], in two brackets.");

@@ -135,6 +135,10 @@ CASES = [
     (["constraints", "--learn", "good.csv", "--confidence", "1"], 2, ["--confidence", "below 1"]),
     (["constraints", "--learn", "good.csv", "--share", "1"], 2, ["--share"]),
     (["constraints", "--limit", "temp >= 0", "--confidence", "0.9"], 2, ["--confidence", "--learn"]),
+    (["constraints", "--limit", "temp <= top", "--set", "top"], 2, ["--set", "'top'", "NAME=VALUE"]),
+    (["constraints", "--limit", "temp <= top", "--set", "top=much"], 2, ["--set", "'much'"]),
+    (["constraints", "--limit", "temp <= top", "--set", "tpo=3"], 2, ["--set", "'tpo'"]),
+    (["guard", "--limit", "temp <= top", "--set", "top=3", "--set", "top=4"], 2, ["--set", "twice"]),
     # Monitors and the guard.
     (["monitor"], 2, ["FORMULA is missing"]),
     (["monitor", "temp > 3"], 2, ["FILE is missing"]),
