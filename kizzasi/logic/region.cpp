@@ -205,7 +205,8 @@ class Region::Writer {
     if (demand.judged) {
       demand.terms = left.terms;
       for (const auto& [v, factor] : right.terms) {
-        const auto found = std::find_if(demand.terms.begin(), demand.terms.end(), [&, v = v](const auto& t) { return t.first == v; });
+        const auto found =
+            std::find_if(demand.terms.begin(), demand.terms.end(), [variable = v](const auto& t) { return t.first == variable; });
         if (found == demand.terms.end()) {
           demand.terms.emplace_back(v, -factor);
         } else {
