@@ -14,6 +14,7 @@ kizzasi_room(tensor DEPS base kernels PRIVATE_LIBS fmt::fmt ZLIB::ZLIB)
 kizzasi_room(autograd DEPS base kernels TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(solve DEPS base PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(logic DEPS base solve signal PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
+kizzasi_room(penalty DEPS base autograd solve signal logic PRIVATE_LIBS fmt::fmt)
 kizzasi_room(decode DEPS base signal PRIVATE_LIBS fmt::fmt)
 kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile tomlplusplus::tomlplusplus yaml-cpp)
 
@@ -23,6 +24,6 @@ kizzasi_room(model DEPS base kernels signal tensor autograd PRIVATE_LIBS fmt::fm
 kizzasi_room(engine DEPS base kernels signal tensor logic decode model PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(train DEPS base kernels signal tensor autograd decode data model PRIVATE_LIBS fmt::fmt)
 
-kizzasi_room(forecast DEPS base kernels signal tensor autograd logic decode data model engine train PRIVATE_LIBS fmt::fmt)
+kizzasi_room(forecast DEPS base kernels signal tensor autograd logic penalty decode data model engine train PRIVATE_LIBS fmt::fmt)
 
 kizzasi_write_layers(${CMAKE_BINARY_DIR}/layers.txt)

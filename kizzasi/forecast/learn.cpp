@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "kizzasi/base/float_env.h"
 #include "kizzasi/decode/correction.h"
@@ -64,58 +65,94 @@ Result<void> rows_fit(const SignalShape& shape, const LearnParts& parts) {
   return {};
 }
 
-// Forecasts from validation origins against what came, for each step ahead and target: the calibration of the intervals.
-Result<Calibration> calibrate(const ModelFile& file, const std::vector<Series>& series, const LearnParts& parts,
-                              const LearnOptions& options, ThreadPool& pool) {
-  PredictorOptions plain;
-  plain.calibrate = false;
-  plain.model_constraints = false;
-  const std::vector<double> levels = file.config.head.which() == HeadKind::kQuantiles ? file.config.head.levels : kUsualLevels;
-  if (file.config.head.which() != HeadKind::kPoint) plain.levels = levels;  // a point has no levels of its own before it is calibrated
-  auto predictor = Predictor::make(file, plain);
-  if (!predictor) return fail(predictor.error());
-  const std::size_t horizon = (*predictor)->horizon(), targets = (*predictor)->targets(), lookback = (*predictor)->lookback();
-  struct Start {
-    std::size_t series, origin;
-  };
+struct Start {
+  std::size_t series, origin;
+};
+
+// At most `most` moments of the validation part from which a whole horizon lies in it, spread over it.
+std::vector<Start> validation_starts(const LearnParts& parts, std::size_t horizon, std::size_t most) {
   std::vector<Start> starts;
   for (const RowRange& range : parts.validation) {
     for (std::size_t origin = std::max<std::size_t>(range.first, 1); origin + horizon <= range.last; ++origin)
       starts.push_back({range.series, origin});
   }
-  const std::size_t n = std::min<std::size_t>(starts.size(), static_cast<std::size_t>(options.calibration_windows));
-  const bool spread = (*predictor)->has_spread();
-  std::vector<Forecast> forecasts(n);
-  std::vector<std::uint8_t> good(n, 0);
-  pool.run(n, [&](std::size_t i) {
-    const Start& start = starts[i * starts.size() / n];
+  const std::size_t n = std::min(starts.size(), most);
+  std::vector<Start> chosen;
+  for (std::size_t i = 0; i < n; ++i) chosen.push_back(starts[i * starts.size() / n]);
+  return chosen;
+}
+
+// The forecasts from there, in the order of `starts`; where there was none, its horizon is 0.
+std::vector<Forecast> forecasts_from(const std::vector<Start>& starts, const std::shared_ptr<const Predictor>& predictor,
+                                     const std::vector<Series>& series, std::span<const double> levels, ThreadPool& pool) {
+  std::vector<Forecast> forecasts(starts.size());
+  pool.run(starts.size(), [&](std::size_t i) {
+    const Start& start = starts[i];
     const Series& one = series[start.series];
-    Session session = Session::prepare(*predictor);
-    session.prefill(one, start.origin - std::min(start.origin, lookback), start.origin);
+    Session session = Session::prepare(predictor);
+    session.prefill(one, start.origin - std::min(start.origin, predictor->lookback()), start.origin);
     ForecastRequest request;
-    request.horizon = horizon;
-    if (spread) request.levels = levels;
+    request.horizon = predictor->horizon();
+    request.levels.assign(levels.begin(), levels.end());
     const auto known = one.schema.with_role(Role::kKnownFuture);
-    for (std::size_t h = 0; h < horizon; ++h) {
+    for (std::size_t h = 0; h < request.horizon; ++h) {
       for (const std::size_t channel : known) request.known.push_back(one.at(start.origin + h, channel));
     }
-    good[i] = session.forecast(request, forecasts[i]) ? 1 : 0;
+    if (!session.forecast(request, forecasts[i])) forecasts[i].block.horizon = 0;
   });
+  return forecasts;
+}
+
+PredictorOptions as_learned() {
+  PredictorOptions plain;
+  plain.calibrate = false;
+  plain.model_constraints = false;
+  return plain;
+}
+
+// Forecasts from validation origins against what came, for each step ahead and target: the calibration of the intervals.
+Result<Calibration> calibrate(const ModelFile& file, const std::vector<Series>& series, const LearnParts& parts,
+                              const LearnOptions& options, ThreadPool& pool) {
+  PredictorOptions plain = as_learned();
+  const std::vector<double> levels = file.config.head.which() == HeadKind::kQuantiles ? file.config.head.levels : kUsualLevels;
+  if (file.config.head.which() != HeadKind::kPoint) plain.levels = levels;  // a point has no levels of its own before it is calibrated
+  auto predictor = Predictor::make(file, plain);
+  if (!predictor) return fail(predictor.error());
+  const std::size_t horizon = (*predictor)->horizon(), targets = (*predictor)->targets();
+  const auto starts = validation_starts(parts, horizon, static_cast<std::size_t>(options.calibration_windows));
+  const bool spread = (*predictor)->has_spread();
+  const auto forecasts =
+      forecasts_from(starts, *predictor, series, spread ? std::span<const double>(levels) : std::span<const double>(), pool);
   CalibrationFit fit(levels, horizon, targets);
   const std::vector<std::size_t> channels = series[0].schema.with_role(Role::kTarget);
   std::vector<double> quantiles(levels.size());
-  for (std::size_t i = 0; i < n; ++i) {
-    if (good[i] == 0) continue;
-    const Start& start = starts[i * starts.size() / n];
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const ForecastBlock& block = forecasts[i].block;
+    if (block.horizon == 0) continue;
     for (std::size_t h = 0; h < horizon; ++h) {
       for (std::size_t t = 0; t < targets; ++t) {
-        const double median = forecasts[i].block.point(h, t);
-        for (std::size_t q = 0; q < quantiles.size(); ++q) quantiles[q] = spread ? forecasts[i].block.quantile(q, h, t) : median;
-        fit.add(h, t, median, quantiles, series[start.series].at(start.origin + h, channels[t]));
+        const double median = block.point(h, t);
+        for (std::size_t q = 0; q < quantiles.size(); ++q) quantiles[q] = spread ? block.quantile(q, h, t) : median;
+        fit.add(h, t, median, quantiles, series[starts[i].series].at(starts[i].origin + h, channels[t]));
       }
     }
   }
   return fit.finish(options.adaptation_rate);
+}
+
+// What forecasts of the validation part break, before anything moves them.
+Result<Breaches> breaches_of(const ModelFile& file, const LimitCost& limits, const std::vector<Series>& series, const LearnParts& parts,
+                             ThreadPool& pool) {
+  constexpr std::size_t kMost = 400;
+  auto predictor = Predictor::make(file, as_learned());
+  if (!predictor) return fail(predictor.error());
+  const auto starts = validation_starts(parts, (*predictor)->horizon(), kMost);
+  const auto forecasts = forecasts_from(starts, *predictor, series, {}, pool);
+  Breaches breaches = limits.no_breaches();
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (forecasts[i].block.horizon > 0) limits.judge(starts[i].series, starts[i].origin, forecasts[i].block, breaches);
+  }
+  return breaches;
 }
 
 // The unit of the loss, and what it needs of the model.
@@ -146,6 +183,7 @@ void LearnOptions::fields(FieldVisitor& visit) {
   visit.field({"calibration_windows", "Validation forecasts that the intervals are calibrated on, at most; 0: none.", 0, 1e6},
               calibration_windows);
   visit.field({"adaptation_rate", "How fast intervals learn in streams; 0: they stay as calibrated.", 0, 1}, adaptation_rate);
+  penalty.fields(visit);
 }
 
 Result<LearnParts> learn_parts(const std::vector<Series>& series, double train_share, double validation_share) {
@@ -205,6 +243,12 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   file.weights = SignalModel::initial_weights(file.config, counts, rng);
   const auto untrained = SignalModel::load(file.config, counts, file.weights);
   if (!untrained) return fail(untrained.error());
+  std::unique_ptr<LimitCost> limits;
+  if (!options.limits.empty() || options.penalty.kind() != PenaltyKind::kNone) {
+    auto made = LimitCost::make(options.penalty, options.limits, series, file.normalizer, untrained->shape(), parts->train);
+    if (!made) return fail(made.error());
+    limits = std::move(*made);
+  }
   const Dataset data(*untrained, series, file.normalizer, order, *unit);
   const auto shortcut = fit_shortcut(file.config, data, parts->train, parts->validation, file.weights, pool);
   if (!shortcut) return fail(shortcut.error());
@@ -224,12 +268,27 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   task.identity["learning"] = to_json(options);
   task.checkpoint = checkpoint;
   task.resume = resume;
+  if (options.penalty.kind() != PenaltyKind::kNone) {
+    task.cost = limits.get();
+    task.identity["limits"] = to_json(options.limits);
+  }
   TrainConfig training = options.training;
   if (!model->shape().has_backbone) training.steps = 0;  // a short-cut alone is solved, not trained
   auto outcome = train(task, training, pool, clock, hooks.watch);
   if (!outcome) return fail(outcome.error());
   learned.outcome = std::move(*outcome);
+  if (limits && limits->price().conditions() > 0) {
+    auto before = breaches_of(file, *limits, series, *parts, pool);
+    if (!before) return fail(before.error());
+    learned.shortcut_breaches = std::move(*before);
+  }
   file.weights = learned.outcome.weights;
+  if (learned.shortcut_breaches) {
+    auto after = breaches_of(file, *limits, series, *parts, pool);
+    if (!after) return fail(after.error());
+    learned.breaches = std::move(*after);
+  }
+  file.constraints = options.limits;
   if (options.calibration_windows > 0) {
     auto calibration = calibrate(file, series, *parts, options, pool);
     if (!calibration) return fail(calibration.error());
@@ -256,6 +315,11 @@ Result<Learned> learn(const std::vector<Series>& series, const LearnOptions& opt
   training_options["steps"] = nullptr;
   training_options["checkpoint_every"] = nullptr;
   record["options"] = std::move(training_options);
+  if (options.penalty.kind() != PenaltyKind::kNone) record["penalty"] = to_json(options.penalty);
+  if (learned.breaches) {
+    record["broken_share"] = share(learned.breaches->all());
+    record["broken_size"] = mean_size(learned.breaches->all());
+  }
   return learned;
 }
 

@@ -1,13 +1,16 @@
 // From prepared series to a model file: split, scale, short-cut, training, calibration, in one call.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kizzasi/base/clock.h"
 #include "kizzasi/base/thread_pool.h"
 #include "kizzasi/data/windows.h"
+#include "kizzasi/forecast/limit_cost.h"
 #include "kizzasi/model/model_file.h"
+#include "kizzasi/penalty/config.h"
 #include "kizzasi/signal/series.h"
 #include "kizzasi/train/trainer.h"
 
@@ -21,6 +24,8 @@ struct LearnOptions {
   double validation_share = 0.1;           // the rows after them; the rest is never looked at
   std::int64_t calibration_windows = 400;  // validation forecasts that the intervals are calibrated on, at most; 0: no calibration
   double adaptation_rate = 0.02;           // of the intervals in streams; 0: they stay as calibrated
+  PenaltyConfig penalty;                   // what predictions that leave the limits cost
+  std::vector<ConstraintText> limits;      // no field: they go into the model file, and `penalty` prices them
 
   void fields(FieldVisitor& visit);
 };
@@ -29,6 +34,8 @@ struct Learned {
   ModelFile file;
   ShortcutFit shortcut;
   TrainOutcome outcome;
+  // Where there are limits: what forecasts of the validation part break before a guard moves them, by the short-cut alone, and by the model.
+  std::optional<Breaches> shortcut_breaches, breaches;
 };
 
 // All series have one schema. Nothing after the validation rows is read. Two calls with equal series, options and steps give equal files,

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kizzasi/autograd/ops.h"
+#include "kizzasi/autograd/rowwise.h"
 #include "kizzasi/train/gamma_function.h"
-#include "kizzasi/train/rowwise.h"
 
 namespace kizzasi {
 namespace {

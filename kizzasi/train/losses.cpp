@@ -6,9 +6,9 @@
 #include <numbers>
 #include <vector>
 
+#include "kizzasi/autograd/rowwise.h"
 #include "kizzasi/decode/standard_laws.h"
 #include "kizzasi/train/gamma_function.h"
-#include "kizzasi/train/rowwise.h"
 
 namespace kizzasi::losses {
 

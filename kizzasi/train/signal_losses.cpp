@@ -6,9 +6,9 @@
 #include <numbers>
 #include <vector>
 
+#include "kizzasi/autograd/rowwise.h"
 #include "kizzasi/kernels/fft.h"
 #include "kizzasi/train/losses.h"
-#include "kizzasi/train/rowwise.h"
 
 namespace kizzasi::losses {
 namespace {

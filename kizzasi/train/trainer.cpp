@@ -14,87 +14,14 @@
 #include "kizzasi/train/early_stopping.h"
 #include "kizzasi/train/head_loss.h"
 #include "kizzasi/train/parameter_layout.h"
+#include "kizzasi/train/piece.h"
 
 namespace kizzasi {
 namespace {
 
-using autograd::Dims;
-using autograd::Tape;
 using autograd::Var;
 
 constexpr std::size_t kShards = 4;  // of a batch; fixed, and summed in order, so that the bits do not depend on the threads
-
-std::vector<std::pair<std::uint32_t, Origin>> all_origins(const Dataset& data, const std::vector<RowRange>& ranges) {
-  std::vector<std::pair<std::uint32_t, Origin>> list;
-  for (std::uint32_t r = 0; r < ranges.size(); ++r) {
-    for (const Origin& origin : data.origins(ranges[r])) list.emplace_back(r, origin);
-  }
-  return list;
-}
-
-// One shard of a batch.
-struct Piece {
-  SignalBatch batch;
-  Answers answers;
-  std::vector<float> location, scale;
-  double weight = 0;
-  double loss = 0;
-  Tape<float> tape;
-};
-
-using Windows = std::span<const std::pair<std::uint32_t, Origin>>;  // the range that each belongs to, and the window
-
-// Answers become what is left of them after the short-cut, in units of its error: what the decoder's parameters mean.
-void fill(const SignalModel& model, const Dataset& data, const std::vector<RowRange>& ranges, Windows windows,
-          std::span<const std::size_t> rows_back, PointLoss point, Piece& piece) {
-  std::vector<Origin> origins;
-  std::vector<RowRange> own;
-  for (const auto& [range, origin] : windows) {
-    origins.push_back(origin);
-    own.push_back(ranges[range]);
-  }
-  data.fill(origins, rows_back, own, piece.batch, piece.answers);
-  std::vector<float>& values = piece.answers.values;
-  const std::size_t outputs = data.shape().horizon * data.shape().targets;
-  piece.location.resize(values.size());
-  piece.scale.resize(outputs);
-  model.locate(piece.batch, piece.location, piece.scale);
-  piece.weight = 0;
-  const bool squared = model.config().head.which() == HeadKind::kPoint && point == PointLoss::kSquared;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = piece.answers.weight[i] > 0 ? (values[i] - piece.location[i]) / piece.scale[i % outputs] : 0.0f;
-    // An error in other units is weight times as large, a squared one its square.
-    if (squared) piece.answers.weight[i] *= piece.answers.weight[i];
-    piece.weight += piece.answers.weight[i];
-  }
-}
-
-void add_noise(SignalBatch& batch, double deviation, Rng rng) {
-  for (float& x : batch.inputs) x += static_cast<float>(deviation * rng.normal());
-}
-
-// Loss of a piece on its tape; the weights are leaves that want gradients, or constants.
-Var<float> piece_loss(const SignalModel& model, const WeightVars<float>& vars, PointLoss point, Piece& piece) {
-  const std::size_t n = piece.answers.values.size(), parameters = model.shape().parameters;
-  const Var<float> out = autograd::reshape(model.forward(piece.tape, vars, piece.batch), {n, parameters});
-  const Var<float> target = piece.tape.constant({n}, piece.answers.values), weight = piece.tape.constant({n}, piece.answers.weight);
-  return head_loss(model.config().head, out, target, weight, point);
-}
-
-// Tensors that training moves: all but the short-cut and the units of the head, which are solved before.
-bool is_trained(std::string_view name) { return !name.starts_with("shortcut.") && name != "head.scale"; }
-
-// The weights as leaves of a tape, in the order of the names, so that the i-th trained one has the i-th gradient.
-WeightVars<float> bound_weights(Tape<float>& tape, const NamedTensors& weights, bool gradients, std::vector<std::size_t>* ids = nullptr) {
-  WeightVars<float> vars;
-  for (const auto& [name, tensor] : weights) {
-    if (!is_trained(name)) continue;
-    const Var<float> var = tape.borrow(Dims(tensor.shape), tensor.values, gradients);
-    if (ids != nullptr) ids->push_back(var.id);
-    vars.add(name, var);
-  }
-  return vars;
-}
 
 // What holds the first gradient that is not finite, or "".
 std::string not_finite(const ParameterLayout& layout, std::span<const float> gradient) {
@@ -202,12 +129,14 @@ class Run {
   Result<double> step();
   Result<void> validate();
   Result<void> save() const;
-  double validation_of(const NamedTensors& weights) {
-    return mean_loss(*task_.model, *task_.data, weights, task_.validation, static_cast<std::size_t>(config_.validation_windows), point_,
-                     pool_);
+  Merit merit(const NamedTensors& weights) {
+    return merit_of(*task_.model, *task_.data, weights, task_.validation, static_cast<std::size_t>(config_.validation_windows), point_,
+                    task_.cost, cost_state_, pool_);
   }
-  void note();
+  double validation_of(const NamedTensors& weights) { return merit(weights).all(); }
+  void note(const Merit& merit);
   void restore_sum(const Json& progress);
+  Result<void> restore_cost(const Json& progress);
 
   const TrainTask& task_;
   const TrainConfig& config_;
@@ -227,6 +156,7 @@ class Run {
   Checkpoint at_;
   double start_validation_ = 0, validation_ = 0, loss_sum_ = 0;
   std::int64_t loss_steps_ = 0;
+  std::vector<double> cost_state_;  // numbers of the cost of predictions
 };
 
 Result<void> Run::begin() {
@@ -274,13 +204,15 @@ Result<void> Run::begin() {
     const Json* last = at_.progress.find("validation");
     start_validation_ = start != nullptr && start->is_number() ? start->number() : 0;
     validation_ = last != nullptr && last->is_number() ? last->number() : 0;
-    return {};
+    return restore_cost(at_.progress);
   }
   at_.settings = settings;
   at_.weights = task_.weights;
   at_.average = task_.weights;
   at_.best = task_.weights;
-  start_validation_ = validation_ = validation_of(at_.best);
+  if (task_.cost != nullptr) cost_state_ = task_.cost->start();
+  const Merit start = merit(at_.best);
+  start_validation_ = validation_ = start.all();
   stopping_.observe(validation_, 0);
   if (!std::isfinite(start_validation_)) {
     return fail({Fault::kBadInput, "the loss of the untrained model is not finite", "validation data", "finite values",
@@ -289,7 +221,7 @@ Result<void> Run::begin() {
   at_.progress["start_validation"] = start_validation_;
   at_.progress["validation"] = validation_;
   at_.progress["history"] = Json::array();
-  note();
+  note(start);
   return save();
 }
 
@@ -300,11 +232,29 @@ void Run::restore_sum(const Json& progress) {
   if (steps != nullptr && steps->is_integer()) loss_steps_ = steps->integer();
 }
 
-void Run::note() {
+Result<void> Run::restore_cost(const Json& progress) {
+  if (task_.cost == nullptr) return {};
+  cost_state_ = task_.cost->start();
+  const Json* kept = progress.find("cost");
+  const bool fits = kept != nullptr && kept->is_array() && kept->items().size() == cost_state_.size() &&
+                    std::all_of(kept->items().begin(), kept->items().end(), [](const Json& number) { return number.is_number(); });
+  if (!fits) {
+    return fail({Fault::kBadInput, "the multipliers of the limits are missing or of another number", task_.checkpoint,
+                 fmt::format("{} numbers", cost_state_.size()), "Start again without --resume."});
+  }
+  for (std::size_t i = 0; i < cost_state_.size(); ++i) cost_state_[i] = kept->items()[i].number();
+  return {};
+}
+
+void Run::note(const Merit& merit) {
   Json entry;
   entry["step"] = at_.step;
   entry["loss"] = loss_steps_ > 0 ? Json(loss_sum_ / static_cast<double>(loss_steps_)) : Json();
   entry["validation"] = validation_;
+  if (task_.cost != nullptr) {
+    entry["price"] = merit.price;
+    if (Json said = task_.cost->note(cost_state_, merit.sums); !said.is_null()) entry["limits"] = std::move(said);
+  }
   at_.progress["validation"] = validation_;
   at_.progress["history"].push_back(std::move(entry));
 }
@@ -319,6 +269,10 @@ Result<void> Run::save() const {
   out.progress["plateau"] = plateau_json(schedule_->watch());
   out.progress["loss_sum"] = loss_sum_;
   out.progress["loss_steps"] = loss_steps_;
+  if (task_.cost != nullptr) {
+    out.progress["cost"] = Json::array();
+    for (const double number : cost_state_) out.progress["cost"].push_back(number);
+  }
   return write_checkpoint(task_.checkpoint, out);
 }
 
@@ -335,8 +289,11 @@ Result<double> Run::step() {
     fill(*task_.model, *task_.data, task_.train, own, rows_back_, point_, piece);
     if (config_.noise > 0) add_noise(piece.batch, config_.noise, noise_.numbered(static_cast<std::uint64_t>(at_.step) * kShards + shard));
   });
-  double total = 0;
-  for (const Piece& piece : pieces_) total += piece.weight;
+  double total = 0, windows = 0;
+  for (const Piece& piece : pieces_) {
+    total += piece.weight;
+    if (piece.weight > 0) windows += static_cast<double>(piece.origins.size());
+  }
   if (total == 0) return 0.0;  // every answer of these windows is missing
 
   std::array<std::vector<std::size_t>, kShards> ids;
@@ -345,10 +302,18 @@ Result<double> Run::step() {
     if (piece.weight == 0) return;
     piece.tape.clear();
     const WeightVars<float> vars = bound_weights(piece.tape, at_.weights, true, &ids[shard]);
-    const Var<float> loss = piece_loss(*task_.model, vars, point_, piece);
+    const Var<float> out = piece_parameters(*task_.model, vars, piece);
+    const Var<float> loss = piece_loss(*task_.model, out, point_, piece);
     const double share = piece.weight / total;
     piece.loss = share * loss.value()[0];
-    piece.tape.backward(loss, static_cast<float>(share));
+    if (task_.cost == nullptr) {
+      piece.tape.backward(loss, static_cast<float>(share));
+      return;
+    }
+    const Var<float> price = piece_price(*task_.model, *task_.cost, cost_state_, out, piece);
+    piece.loss += static_cast<double>(price.value()[0]) / windows;
+    piece.tape.backward(
+        autograd::add(autograd::scale(loss, static_cast<float>(share)), autograd::scale(price, static_cast<float>(1 / windows))));
   });
 
   double loss = 0;
@@ -371,6 +336,13 @@ Result<double> Run::step() {
   if (config_.clip > 0) clip_by_norm(gradient_, config_.clip);
   optimizer_->step(at_.weights, gradient_, schedule_->rate(at_.step), schedule_->momentum(at_.step));
   ++at_.step;
+  if (task_.cost != nullptr) {
+    std::vector<double> sums(task_.cost->sums(), 0.0);
+    for (const Piece& piece : pieces_) {
+      for (std::size_t i = 0; piece.weight > 0 && i < sums.size(); ++i) sums[i] += piece.sums[i];
+    }
+    task_.cost->step(at_.step, cost_state_, sums);
+  }
 
   // The average starts as a plain mean and becomes exponential, so that it is never dominated by the start.
   const double keep = config_.ema > 0 ? std::min(config_.ema, (static_cast<double>(at_.step)) / (static_cast<double>(at_.step) + 9)) : 0;
@@ -383,7 +355,12 @@ Result<double> Run::step() {
 }
 
 Result<void> Run::validate() {
-  validation_ = validation_of(at_.average);
+  const Merit now = merit(at_.average);
+  validation_ = now.all();
+  if (task_.cost != nullptr && task_.cost->moves()) {
+    at_.progress["start_validation"] = start_validation_ = validation_of(task_.weights);
+    stopping_.restore(validation_of(at_.best), stopping_.best_step(), stopping_.stale());
+  }
   at_.validated = at_.step;
   if (!std::isfinite(validation_)) {
     return fail({Fault::kBadInput, "the validation loss is not finite", fmt::format("training step {}", at_.step), "finite numbers",
@@ -394,7 +371,7 @@ Result<void> Run::validate() {
   const bool counts = !task_.model->shape().has_shortcut || validation_ <= enough;
   if (stopping_.observe(counts ? validation_ : std::numeric_limits<double>::quiet_NaN(), at_.step)) at_.best = at_.average;
   schedule_->observe(validation_);
-  note();
+  note(now);
   loss_sum_ = 0;
   loss_steps_ = 0;
   return {};
@@ -505,23 +482,7 @@ void TrainConfig::fields(FieldVisitor& visit) {
 
 double mean_loss(const SignalModel& model, const Dataset& data, const NamedTensors& weights, const std::vector<RowRange>& ranges,
                  std::size_t most_windows, PointLoss point, ThreadPool& pool) {
-  const auto all = all_origins(data, ranges);
-  const std::size_t n = std::min(most_windows, all.size()), batch = 32, pieces = (n + batch - 1) / batch;
-  std::vector<double> loss(pieces, 0.0), weight(pieces, 0.0);
-  const std::array<std::size_t, 1> here{0};
-  pool.run(pieces, [&](std::size_t i) {
-    std::vector<std::pair<std::uint32_t, Origin>> own;
-    for (std::size_t w = i * batch; w < std::min(n, (i + 1) * batch); ++w) own.push_back(all[w * all.size() / n]);
-    Piece piece;
-    fill(model, data, ranges, own, here, point, piece);
-    if (piece.weight == 0) return;
-    const WeightVars<float> vars = bound_weights(piece.tape, weights, false);
-    loss[i] = piece.weight * piece_loss(model, vars, point, piece).value()[0];
-    weight[i] = piece.weight;
-  });
-  double sum = 0, total = 0;
-  for (std::size_t i = 0; i < pieces; ++i) sum += loss[i], total += weight[i];
-  return total > 0 ? sum / total : 0;
+  return merit_of(model, data, weights, ranges, most_windows, point, nullptr, {}, pool).loss;
 }
 
 Result<TrainOutcome> train(const TrainTask& task, const TrainConfig& config, ThreadPool& pool, const Clock& clock,

@@ -12,6 +12,7 @@
 #include "kizzasi/train/config.h"
 #include "kizzasi/train/dataset.h"
 #include "kizzasi/train/head_loss.h"
+#include "kizzasi/train/prediction_cost.h"
 #include "kizzasi/train/shortcut.h"
 
 namespace kizzasi {
@@ -41,7 +42,7 @@ struct TrainOutcome {
   double start_validation = 0;  // of the closed-form short-cut (or the untrained model), step 0
   double best_validation = 0;
   TrainEnd end = TrainEnd::kSteps;
-  Json history;  // [{step, loss, validation}], for the report
+  Json history;  // [{step, loss, validation}], with a cost also price (its part of validation) and what it notes; for the report
 };
 
 struct TrainTask {
@@ -52,6 +53,9 @@ struct TrainTask {
   Json identity;           // of the data and the model, compared on resume
   std::string checkpoint;  // file; empty: none is written
   bool resume = false;     // go on from that file
+  // Added to the loss, in training and in validation; nullptr: none. Where its numbers move, the best weights so far are judged anew at
+  // each validation, so that two validations are compared by one measure.
+  const PredictionCost* cost = nullptr;
 };
 
 // Errors: no training window, a checkpoint of another run, a loss or gradient that is not finite (names the step and the tensor), a

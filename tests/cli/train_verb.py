@@ -74,6 +74,29 @@ def test_an_end_that_was_moved_is_no_part_of_the_course():
     assert pathlib.Path("moved.kz").read_bytes() == pathlib.Path("whole.kz").read_bytes()
 
 
+def test_a_price_on_broken_limits_resumes_to_the_same_file():
+    pathlib.Path("limits.toml").write_text('[[constraint]]\nname = "cap"\nthat = "x <= 1"\n[[constraint]]\nthat = "abs(rate(x)) <= 0.4"\n')
+    words = [*USUAL, "--limits", "limits.toml", "--penalty", "augmented", "--penalty-weight", "10"]
+    whole = json.loads(train("d.csv", "-o", "paid.kz", *words, "--json", "--quiet")[0])
+    code, out, err = interrupted_at_step(60, "d.csv", "-o", "stopped.kz", *words)
+    assert code == 130, (code, out, err)
+    resumed = json.loads(train("d.csv", "-o", "stopped.kz", *words, "--json", "--quiet", "--resume")[0])
+    assert pathlib.Path("stopped.kz").read_bytes() == pathlib.Path("paid.kz").read_bytes()
+    assert resumed["history"] == whole["history"] and resumed["broken_before_projection"] == whole["broken_before_projection"]
+    last = whole["history"][-1]["limits"]
+    assert [one["condition"] for one in last] == ["cap", "abs(rate(x)) <= 0.4"], last
+    assert any(one["multiplier"] > 0 for one in last), last
+    # The same limits without a price: they stand in the file, and what is broken is told, too.
+    free = json.loads(train("d.csv", "-o", "free.kz", *USUAL, "--limits", "limits.toml", "--json", "--quiet")[0])
+    assert "limits" not in free["history"][-1] and "price" not in free["history"][-1], free["history"][-1]
+    broken, paid = (answer["broken_before_projection"]["model"]["mean_size"] for answer in (free, whole))
+    assert 0 < paid < broken, (paid, broken)
+    card = json.loads(subprocess.run([KIZZASI, "inspect", "paid.kz", "--json"], capture_output=True, text=True, check=True).stdout)
+    assert len(card["constraints"]) == 2, card["constraints"]
+    _, err = train("d.csv", "-o", "stopped.kz", *words, "--limit", "x >= -9", "--quiet", "--resume", code=1)
+    assert "another run" in err, err
+
+
 def test_resuming_another_run_is_refused():
     before = pathlib.Path("whole.kz").read_bytes(), pathlib.Path("whole.kz.checkpoint").read_bytes()
     for other in (["--seed", "2"], ["--horizon", "5"], ["--learning-rate", "0.1"], ["--d-model", "48"], ["--train-share", "0.6"]):

@@ -5,6 +5,7 @@
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/io/csv_options.h"
 #include "kizzasi/model/config.h"
+#include "kizzasi/penalty/config.h"
 #include "kizzasi/train/config.h"
 
 namespace {
@@ -50,4 +51,5 @@ int main() {
   section<ModelConfig>("Model",
                        "`model/config.h`; the predictor, its backbone and its head. `kizzasi train --preset NAME` sets many of them.");
   section<TrainConfig>("Training", "`train/config.h`; the loop, the optimiser and the schedule.");
+  section<PenaltyConfig>("Price of broken limits", "`penalty/config.h`; what `kizzasi train` pays where predictions leave the limits.");
 }

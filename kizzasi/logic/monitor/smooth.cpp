@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "kizzasi/logic/monitor/numbers.h"
+
 namespace kizzasi::logic {
 namespace {
 
@@ -55,9 +57,9 @@ class Tape {
     return push(sign * value, parents);
   }
 
-  void backward(Ref from) {
-    entries_[from].adjoint = 1;
-    for (std::size_t i = from + 1; i-- > 0;) {
+  void add_adjoint(Ref at, double weight) { entries_[at].adjoint += weight; }
+  void backward() {
+    for (std::size_t i = entries_.size(); i-- > 0;) {
       const Entry& entry = entries_[i];
       if (entry.adjoint == 0) continue;
       for (std::size_t p = entry.first; p < entry.first + entry.count; ++p)
@@ -79,11 +81,17 @@ class Tape {
   std::vector<Parent> parents_;
 };
 
-class Smoother {
+}  // namespace
+
+class SmoothTrace::Smoother {
  public:
-  Smoother(const NodeGraph& graph, std::span<const double> frames, SmoothKind kind, double k)
+  Smoother(const NodeGraph& graph, std::span<const double> frames, std::span<const std::int64_t> times, SmoothKind kind, double k,
+           std::span<const std::uint8_t> moving)
       : graph_(graph),
         frames_(frames),
+        times_(times),
+        moving_(moving),
+        zone_hours_(times.empty() ? 0 : zone_hours_of(graph.schema.zone)),
         channels_(graph.schema.size()),
         rows_(frames.size() / channels_),
         kind_(kind),
@@ -98,13 +106,14 @@ class Smoother {
   Tape::Ref at(std::uint32_t node, std::size_t t) {
     Tape::Ref& slot = made_[node * rows_ + t];
     if (slot == kNone) {
-      const Tape::Ref ref = is_condition(graph_.nodes[node].kind) ? condition(graph_.nodes[node], t) : number(graph_.nodes[node], t);
-      made_[node * rows_ + t] = ref;
-      return ref;
+      const bool is_number = !is_condition(graph_.nodes[node].kind);
+      Tape::Ref ref = is_number ? number(graph_.nodes[node], t) : condition(graph_.nodes[node], t);
+      if (!is_number && !moving_.empty() && moving_[node] == 0) ref = truth(graph_.nodes[node], tape.value(ref));
+      slot = ref;
     }
     return slot;
   }
-  Tape::Ref leaf(std::size_t row, std::size_t channel) const { return leaves_[row * channels_ + channel]; }
+  Tape::Ref leaf(std::size_t at) const { return leaves_[at]; }  // (rows, channels)
 
  private:
   static constexpr Tape::Ref kNone = std::numeric_limits<Tape::Ref>::max();
@@ -112,6 +121,10 @@ class Smoother {
   Tape::Ref lowest(std::vector<Tape::Ref> items) { return tape.smooth(std::move(items), -1, kind_, k_); }
   Tape::Ref highest(std::vector<Tape::Ref> items) { return tape.smooth(std::move(items), 1, kind_, k_); }
   Tape::Ref negated(Tape::Ref a) { return tape.one(-tape.value(a), a, -1); }
+  Tape::Ref truth(const Node& node, double value) {
+    if (std::isnan(value)) return tape.leaf(value);
+    return constant(node.kind == NodeKind::kLess ? value > 0 : value >= 0);
+  }
   Tape::Ref constant(bool top) { return tape.leaf(top ? kInf : -kInf); }
 
   Tape::Ref condition(const Node& node, std::size_t t) {
@@ -190,7 +203,7 @@ class Smoother {
       case NodeKind::kConstant:
         return tape.leaf(node.number);
       case NodeKind::kChannel:
-        return leaf(t, node.a);
+        return leaf(t * channels_ + node.a);
       case NodeKind::kNegate:
         return negated(at(node.a, t));
       case NodeKind::kAbs:
@@ -215,8 +228,9 @@ class Smoother {
         return tape.one(tape.value(change) / step(), change, 1 / step());
       }
       case NodeKind::kHour:
+        return tape.leaf(times_.empty() ? missing() : std::fmod(week_hours(times_[t], zone_hours_), 24.0));
       case NodeKind::kWeekday:
-        return tape.leaf(missing());
+        return tape.leaf(times_.empty() ? missing() : std::floor(week_hours(times_[t], zone_hours_) / 24) + 1);
       default:
         return windowed(node, t);
     }
@@ -287,13 +301,31 @@ class Smoother {
 
   const NodeGraph& graph_;
   std::span<const double> frames_;
+  std::span<const std::int64_t> times_;
+  std::span<const std::uint8_t> moving_;
+  double zone_hours_;
   std::size_t channels_, rows_;
   SmoothKind kind_;
   double k_;
   std::vector<Tape::Ref> leaves_, made_;
 };
 
-}  // namespace
+SmoothTrace::SmoothTrace(const NodeGraph& graph, std::span<const double> frames, std::span<const std::int64_t> times, SmoothKind kind,
+                         double k, std::span<const std::uint8_t> moving)
+    : smoother_(std::make_unique<Smoother>(graph, frames, times, kind, k, moving)) {}
+SmoothTrace::SmoothTrace(SmoothTrace&&) noexcept = default;
+SmoothTrace::~SmoothTrace() = default;
+
+double SmoothTrace::value(std::uint32_t node, std::size_t position) { return smoother_->tape.value(smoother_->at(node, position)); }
+
+void SmoothTrace::add(std::uint32_t node, std::size_t position, double weight) {
+  smoother_->tape.add_adjoint(smoother_->at(node, position), weight);
+}
+
+void SmoothTrace::gradient(double factor, std::span<double> gradient) {
+  smoother_->tape.backward();
+  for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += factor * smoother_->tape.adjoint(smoother_->leaf(i));
+}
 
 Result<double> smooth_robustness(const NodeGraph& graph, std::span<const double> frames, std::size_t position, SmoothKind kind, double k,
                                  std::span<double> gradient) {
@@ -310,19 +342,17 @@ Result<double> smooth_robustness(const NodeGraph& graph, std::span<const double>
                  fmt::format("the value of '{}' at sample {} is {}", graph.schema.channels[at % channels].name, at / channels, *bad),
                  "smooth robustness", "finite values", "Fill or leave out what is missing."});
   }
-  Smoother smoother(graph, frames, kind, k);
-  const Tape::Ref root = smoother.at(graph.roots.front(), position);
-  const double value = smoother.tape.value(root);
+  SmoothTrace trace(graph, frames, {}, kind, k, {});
+  const std::uint32_t root = graph.roots.front();
+  const double value = trace.value(root, position);
   if (std::isnan(value)) {
     return fail({Fault::kBadInput, fmt::format("the formula has no value at sample {}: it looks back to before the start", position),
                  "smooth robustness", "a later position, or an interval that begins later", ""});
   }
   if (gradient.empty()) return value;
-  smoother.tape.backward(root);
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t channel = 0; channel < channels; ++channel)
-      gradient[row * channels + channel] = smoother.tape.adjoint(smoother.leaf(row, channel));
-  }
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  trace.add(root, position, 1);
+  trace.gradient(1, gradient);
   return value;
 }
 
