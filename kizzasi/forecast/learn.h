@@ -34,7 +34,8 @@ struct Learned {
   ModelFile file;
   ShortcutFit shortcut;
   TrainOutcome outcome;
-  // Where there are limits: what forecasts of the validation part break before a guard moves them, by the short-cut alone, and by the model.
+  // Where there are limits: what forecasts of the validation part break before a guard moves them, by the short-cut alone, and by the
+  // model.
   std::optional<Breaches> shortcut_breaches, breaches;
 };
 

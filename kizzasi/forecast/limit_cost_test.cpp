@@ -15,7 +15,8 @@ namespace {
 // Two noisy waves that stay within +-1 by themselves; the limits ask for less.
 Series waves(std::size_t rows, double second = 1) {
   Series series;
-  series.schema.channels = {{"x", "", Role::kTarget}, {"seen", "", Role::kObserved}, {"y", "", Role::kTarget}, {"hot", "", Role::kKnownFuture}};
+  series.schema.channels = {
+      {"x", "", Role::kTarget}, {"seen", "", Role::kObserved}, {"y", "", Role::kTarget}, {"hot", "", Role::kKnownFuture}};
   series.schema.step_ns = 1'000'000'000;
   Rng rng(7);
   for (std::size_t r = 0; r < rows; ++r) {
