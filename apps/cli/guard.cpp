@@ -38,7 +38,13 @@ struct Said {
 class Answers {
  public:
   Answers(const Schema& schema, const Guard& guard, bool json, const Ask& ask)
-      : schema_(schema), guard_(guard), json_(json), decimals_(ask.decimals), why_(ask.explain), what_if_(!ask.what_if.empty()) {}
+      : schema_(schema),
+        guard_(guard),
+        json_(json),
+        decimals_(ask.decimals),
+        why_(ask.explain),
+        what_if_(!ask.what_if.empty()),
+        whole_(ask.whole) {}
 
   std::string head(bool timed) const {
     if (json_) return "";
@@ -90,7 +96,8 @@ class Answers {
       }
       return list;
     };
-    if (report.status != GuardStatus::kClean) out["active"] = names(report.active);
+    // A course as a whole names no constraint frame by frame: an empty list would say that none is active.
+    if (report.status != GuardStatus::kClean && !whole_) out["active"] = names(report.active);
     if (const Json broken = names(report.broken); !broken.items().empty()) out["broken"] = broken;
     if (!said.why.empty()) out["why"] = said.why;
     if (why_ && said.cost.found) {
@@ -108,7 +115,7 @@ class Answers {
   const Guard& guard_;
   bool json_;
   std::int64_t decimals_;
-  bool why_, what_if_;
+  bool why_, what_if_, whole_;
 };
 
 // The channels of --what-if; `previous` set where it names the frame before.

@@ -116,7 +116,7 @@ TEST(BandedProgram, EqualsTheActiveSetMethod) {
     }
     // Nearly parallel rows, which meet far outside only: no answer, or none of a size that matters.
     const double size = std::ranges::max(qp.x(), {}, [](double v) { return std::abs(v); });
-    if (status == Status::kIterationLimit || (status == Status::kInfeasible && std::abs(size) > 1e4)) {
+    if (status == Status::kIterationLimit || (status == Status::kInfeasible && std::abs(size) > 1e12)) {
       ++unsolved;
       continue;
     }
@@ -127,7 +127,7 @@ TEST(BandedProgram, EqualsTheActiveSetMethod) {
   }
   EXPECT_GT(solved, 900u);
   EXPECT_GT(infeasible, 100u);
-  EXPECT_LE(unsolved, solved / 300);
+  EXPECT_LE(unsolved, solved / 500);
   EXPECT_GT(named, infeasible * 98 / 100);  // the others end without an answer
 }
 
