@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/solve/banded_program.h"
 #include "kizzasi/solve/quadratic_program.h"
 #include "tests/allocations/count.h"
 
@@ -38,6 +39,42 @@ TEST(Allocation, AQuadraticProgramAllocatesNothingAfterPrepare) {
   EXPECT_EQ(allocations_so_far() - before, 0u);
   EXPECT_GT(answers, 100);
   EXPECT_GT(refusals, 100);
+}
+
+TEST(Allocation, ABandedProgramAllocatesNothingAfterPrepare) {
+  if (!kAllocationsAreCounted) GTEST_SKIP();
+  constexpr std::uint32_t kVariables = 40;
+  BandedProblem problem;
+  problem.variables = kVariables;
+  for (std::uint32_t i = 0; i < kVariables; ++i) {
+    problem.hessian.push_back({i, i, 1});
+    problem.rows.push_back({{i}, {1}});
+    if (i > 0) problem.rows.push_back({{i - 1, i}, {-1, 1}});
+  }
+  problem.rows.push_back({{0}, {1}});
+  problem.equality.assign(problem.rows.size(), 0);
+  problem.equality.back() = 1;
+  auto program = BandedProgram::prepare(problem);
+  ASSERT_TRUE(program);
+  Rng rng(5);
+  const std::size_t rows = problem.rows.size();
+  std::vector<double> g(kVariables), lo(rows), hi(rows), by_g(kVariables), by_bound(rows);
+  const std::size_t before = allocations_so_far();
+  int answers = 0, refusals = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    for (double& v : g) v = 3 * rng.normal();
+    for (std::size_t r = 0; r < rows; ++r) {
+      hi[r] = 0.1 + rng.uniform();
+      lo[r] = trial % 5 == 4 ? hi[r] - 0.01 : -hi[r];
+    }
+    lo[rows - 1] = hi[rows - 1] = trial % 5 == 3 ? 9 : 0;
+    const bool found = program->solve(g, lo, hi) == Status::kOptimal;
+    if (found) program->gradient(g, by_g, by_bound);
+    ++(found ? answers : refusals);
+  }
+  EXPECT_EQ(allocations_so_far() - before, 0u);
+  EXPECT_GT(answers, 100);
+  EXPECT_GT(refusals, 20);
 }
 
 }  // namespace
