@@ -7,22 +7,10 @@
 #include <numeric>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/logic/small_sets_test.h"
 
 namespace kizzasi {
 namespace {
-
-Schema channels(std::initializer_list<const char*> names) {
-  Schema schema;
-  for (const char* name : names) schema.channels.push_back({name, "", Role::kTarget});
-  schema.step_ns = 1'000'000'000;
-  return schema;
-}
-
-std::vector<ConstraintText> texts(const std::vector<std::string>& list) {
-  std::vector<ConstraintText> out;
-  for (const std::string& that : list) out.push_back({.name = that, .that = that});
-  return out;
-}
 
 // The guard's own distance, with a frame before.
 double guard_distance(const Schema& schema, const std::vector<std::string>& list, std::vector<double> before, std::vector<double>& frame) {

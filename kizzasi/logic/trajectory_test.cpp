@@ -6,18 +6,13 @@
 #include <cmath>
 
 #include "kizzasi/base/rng.h"
+#include "kizzasi/logic/small_sets_test.h"
 #include "kizzasi/solve/quadratic_program.h"
 
 namespace kizzasi {
 namespace {
 
 Schema two_channels() { return {{{"a", "", Role::kTarget}, {"b", "", Role::kTarget}}, 500'000'000, ""}; }
-
-std::vector<ConstraintText> texts(std::initializer_list<const char*> list) {
-  std::vector<ConstraintText> out;
-  for (const char* that : list) out.push_back({.name = that, .that = that});
-  return out;
-}
 
 // Minimise |x - y|^2 over dense rows, by the active-set method: what the tests compare with. Rows are written out by hand.
 struct Dense {
