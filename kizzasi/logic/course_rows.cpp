@@ -12,8 +12,15 @@ namespace {
 Affine number(double value) { return {{}, value, !std::isnan(value)}; }
 Affine unknown() { return {{}, 0, false}; }
 
-// a + factor b.
-Affine sum(const Affine& a, double factor, const Affine& b) {
+Affine times(const Affine& a, double factor) { return a.known ? combined(number(0), factor, a) : a; }
+
+bool looks_back(NodeKind kind) {
+  return kind == NodeKind::kPrevious || kind == NodeKind::kRate || (kind >= NodeKind::kWindowMean && kind <= NodeKind::kWindowIntegral);
+}
+
+}  // namespace
+
+Affine combined(const Affine& a, double factor, const Affine& b) {
   if (!a.known || !b.known) return unknown();
   Affine out;
   out.constant = a.constant + factor * b.constant;
@@ -27,14 +34,6 @@ Affine sum(const Affine& a, double factor, const Affine& b) {
   }
   return out;
 }
-
-Affine times(const Affine& a, double factor) { return a.known ? sum(number(0), factor, a) : a; }
-
-bool looks_back(NodeKind kind) {
-  return kind == NodeKind::kPrevious || kind == NodeKind::kRate || (kind >= NodeKind::kWindowMean && kind <= NodeKind::kWindowIntegral);
-}
-
-}  // namespace
 
 CourseRows::CourseRows(const NodeGraph& graph, const Course& course)
     : graph_(graph), course_(course), kept_(graph.nodes.size()), keeps_(graph.nodes.size(), 0) {
@@ -79,9 +78,9 @@ Affine CourseRows::evaluate(std::uint32_t index, std::size_t row) {
     case NodeKind::kNegate:
       return times(at(node.a, row), -1);
     case NodeKind::kAdd:
-      return sum(at(node.a, row), 1, at(node.b, row));
+      return combined(at(node.a, row), 1, at(node.b, row));
     case NodeKind::kSubtract:
-      return sum(at(node.a, row), -1, at(node.b, row));
+      return combined(at(node.a, row), -1, at(node.b, row));
     case NodeKind::kMultiply:
     case NodeKind::kDivide: {
       const Affine a = at(node.a, row), b = at(node.b, row);
@@ -115,7 +114,7 @@ Affine CourseRows::evaluate(std::uint32_t index, std::size_t row) {
       }
       if (!rate || back == 0) return before;
       const double elapsed = seconds(from, row);
-      return elapsed > 0 ? times(sum(at(node.a, row), -1, before), 1 / elapsed) : unknown();
+      return elapsed > 0 ? times(combined(at(node.a, row), -1, before), 1 / elapsed) : unknown();
     }
     case NodeKind::kWindowMean:
     case NodeKind::kWindowIntegral:
@@ -127,7 +126,7 @@ Affine CourseRows::evaluate(std::uint32_t index, std::size_t row) {
       for (std::size_t k = 0; k < count; ++k) {
         const double place = static_cast<double>(k) - middle;
         spread += place * place;
-        total = sum(total, node.kind == NodeKind::kWindowTrend ? place : 1, at(node.a, row + 1 - count + k));
+        total = combined(total, node.kind == NodeKind::kWindowTrend ? place : 1, at(node.a, row + 1 - count + k));
       }
       if (node.kind == NodeKind::kWindowTrend) return count == 1 ? number(0) : times(total, 1 / (spread * step_s_));
       return times(total, node.kind == NodeKind::kWindowMean ? 1 / static_cast<double>(count) : step_s_);

@@ -17,6 +17,9 @@ struct Affine {
   bool known = true;
 };
 
+// a + factor * b; what comes to 0 is left out.
+Affine combined(const Affine& a, double factor, const Affine& b);
+
 struct Course {
   std::span<const double> frames;             // (rows, channels)
   std::span<const std::int64_t> times;        // (rows)

@@ -203,18 +203,9 @@ class Region::Writer {
     const Affine left = rows.at(node.a, frame), right = rows.at(node.b, frame);
     demand.judged = !clock && left.known && right.known;
     if (demand.judged) {
-      demand.terms = left.terms;
-      for (const auto& [v, factor] : right.terms) {
-        const auto found =
-            std::find_if(demand.terms.begin(), demand.terms.end(), [variable = v](const auto& t) { return t.first == variable; });
-        if (found == demand.terms.end()) {
-          demand.terms.emplace_back(v, -factor);
-        } else {
-          found->second -= factor;
-        }
-      }
-      std::erase_if(demand.terms, [](const auto& t) { return t.second == 0; });
-      demand.bound = right.constant - left.constant;
+      const Affine difference = combined(left, -1, right);
+      demand.terms = difference.terms;
+      demand.bound = 0 - difference.constant;
     } else if (!clock && reach == 0 && !demand.equal && is_convex(node.a, node.b)) {
       demand.judged = demand.curved = true;
       demand.left = node.a;

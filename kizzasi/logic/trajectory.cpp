@@ -176,23 +176,14 @@ Result<bool> Trajectory::solve(std::span<double> frames, std::span<const std::in
         ++slack;
       }
       const Affine left = written.at(condition.left, r), right = written.at(condition.right, r);
-      if (!left.known || !right.known) continue;
+      const Affine difference = combined(left, -1, right);
+      if (!difference.known || difference.terms.empty()) continue;
       solve::SparseRow row;
-      double constant = right.constant - left.constant;
-      for (const auto& [v, factor] : left.terms) {
+      for (const auto& [v, factor] : difference.terms) {
         row.index.push_back(v);
         row.value.push_back(factor);
       }
-      for (const auto& [v, factor] : right.terms) {
-        const auto found = std::find(row.index.begin(), row.index.end(), v);
-        if (found == row.index.end()) {
-          row.index.push_back(v);
-          row.value.push_back(-factor);
-        } else {
-          row.value[static_cast<std::size_t>(found - row.index.begin())] -= factor;
-        }
-      }
-      if (std::none_of(row.value.begin(), row.value.end(), [](double v) { return v != 0; })) continue;
+      const double constant = 0 - difference.constant;
       double size = std::abs(left.constant) + std::abs(right.constant);
       for (std::size_t k = 0; k < row.index.size(); ++k) size += std::abs(row.value[k] * frames[place_of[row.index[k]]]);
       if (condition.soft) {
