@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "apps/cli/constraint_source.h"
 #include "apps/cli/frame_lines.h"
+#include "apps/cli/guard_course.h"
+#include "apps/cli/guard_lines.h"
 #include "apps/cli/print.h"
 #include "apps/cli/verbs.h"
 #include "kizzasi/io/frame_reader.h"
@@ -26,96 +28,6 @@ struct Ask {
   std::int64_t decimals = -1, past = 0;
   std::string what_if;
   bool strict = false, whole = false, explain = false;
-};
-
-// What is said of a frame that was moved.
-struct Said {
-  MoveCost cost;
-  std::string why, what_if;
-};
-
-// How frames leave: in the form in which they came.
-class Answers {
- public:
-  Answers(const Schema& schema, const Guard& guard, bool json, const Ask& ask)
-      : schema_(schema),
-        guard_(guard),
-        json_(json),
-        decimals_(ask.decimals),
-        why_(ask.explain),
-        what_if_(!ask.what_if.empty()),
-        whole_(ask.whole) {}
-
-  std::string head(bool timed) const {
-    if (json_) return "";
-    std::string out = timed ? "time" : "";
-    for (const Channel& channel : schema_.channels) out.append(out.empty() ? "" : ",").append(channel.name);
-    return out + ",status" + (why_ ? ",why" : "") + (what_if_ ? ",what_if" : "") + "\n";
-  }
-
-  std::string line(const io::StreamFrame& frame, std::span<const double> value, const GuardReport& report, const Said& said = {}) const {
-    const bool refused = report.status == GuardStatus::kRejected;
-    const std::string time = frame.time_ns ? time_text(*frame.time_ns, "UTC") : "";
-    if (json_) return json(time, refused, value, report, said).dump() + "\n";
-    std::string out = time;
-    for (std::size_t c = 0; c < value.size(); ++c) {
-      if (c > 0 || !time.empty()) out.push_back(',');
-      if (!refused && !std::isnan(value[c])) out.append(number(value[c]));
-    }
-    out.append(",").append(to_string(report.status));
-    if (why_) out.append(",").append(cell(said.why));
-    if (what_if_) out.append(",").append(cell(said.what_if));
-    return out + "\n";
-  }
-
- private:
-  static std::string cell(const std::string& text) {
-    if (text.empty()) return "";
-    std::string out = "\"";
-    for (const char c : text) out.append(c == '"' ? "\"\"" : std::string(1, c));
-    return out + "\"";
-  }
-
-  std::string number(double x) const {
-    if (x == 0) x = 0;  // no -0
-    return decimals_ < 0 ? fmt::format("{}", x) : fmt::format("{:.{}f}", x, static_cast<int>(decimals_));
-  }
-
-  Json json(const std::string& time, bool refused, std::span<const double> value, const GuardReport& report, const Said& said) const {
-    Json out = Json::object();
-    if (!time.empty()) out["time"] = time;
-    for (std::size_t c = 0; c < schema_.size(); ++c) {
-      out[schema_.channels[c].name] = refused || std::isnan(value[c]) ? Json() : Json(value[c] == 0 ? 0.0 : value[c]);
-    }
-    out["status"] = to_string(report.status);
-    out["distance"] = report.distance;
-    const auto names = [&](const std::vector<std::uint8_t>& flags) {
-      Json list = Json::array();
-      for (std::size_t i = 0; i < flags.size(); ++i) {
-        if (flags[i] != 0) list.push_back(std::string(guard_.name(i)));
-      }
-      return list;
-    };
-    // A course as a whole names no constraint frame by frame: an empty list would say that none is active.
-    if (report.status != GuardStatus::kClean && !whole_) out["active"] = names(report.active);
-    if (const Json broken = names(report.broken); !broken.items().empty()) out["broken"] = broken;
-    if (!said.why.empty()) out["why"] = said.why;
-    if (why_ && said.cost.found) {
-      Json prices = Json::object();
-      for (std::size_t i = 0; i < said.cost.price.size(); ++i) {
-        if (said.cost.price[i] != 0) prices[std::string(guard_.name(i))] = said.cost.price[i];
-      }
-      if (!prices.members().empty()) out["price"] = std::move(prices);
-    }
-    if (!said.what_if.empty()) out["what_if"] = said.what_if;
-    return out;
-  }
-
-  const Schema& schema_;
-  const Guard& guard_;
-  bool json_;
-  std::int64_t decimals_;
-  bool why_, what_if_, whole_;
 };
 
 // The channels of --what-if; `previous` set where it names the frame before.
@@ -154,40 +66,103 @@ void print_tallies(const Context& context, const Guard& guard, const std::vector
   }
 }
 
-// All frames at once: the nearest course, in place of the nearest frame each time.
-Result<int> guard_course(const Ask& ask, const Context& context, const Trajectory& trajectory, const Schema& schema, const Answers& answers,
-                         std::vector<io::StreamFrame> frames) {
-  std::vector<double> values;
-  std::vector<std::int64_t> times;
-  for (const io::StreamFrame& frame : frames) {
-    values.insert(values.end(), frame.values.begin(), frame.values.end());
-    times.push_back(frame.time_ns.value_or(times.empty() ? 0 : times.back() + schema.step_ns));
-  }
-  const auto past = static_cast<std::size_t>(ask.past);
-  const auto report = trajectory.project(values, times, past);
-  if (!report) return fail(report.error());
-  if (frames.empty() || !print(answers.head(frames.front().time_ns.has_value()))) return 0;
-  GuardReport row;
-  trajectory.guard().prepare(row);
-  for (std::size_t r = 0; r < frames.size(); ++r) {
-    const auto value = std::span(values).subspan(r * schema.size(), schema.size());
-    row.status = r < past ? GuardStatus::kClean : report->steps[r - past];
-    double squared = 0;
-    for (std::size_t c = 0; c < value.size(); ++c) {
-      const double by = value[c] - frames[r].values[c];
-      squared += std::isfinite(by) ? by * by : 0;
+// One frame after the other, each against what left before it.
+class LiveGuard {
+ public:
+  static Result<LiveGuard> make(const Ask& ask, const Schema& schema, const std::vector<ConstraintText>& texts) {
+    LiveGuard out(ask, schema);
+    const auto may_change = what_may_change(ask.what_if, schema, out.previous_);
+    if (!may_change) return fail(may_change.error());
+    out.may_change_ = *may_change;
+    auto compiled = compile_guard(schema, texts, {static_cast<int>(ask.decimals)});
+    if (!compiled) return fail(compiled.error());
+    out.guard_ = std::move(*compiled);
+    if (ask.explain || !ask.what_if.empty()) {
+      auto made = Explainer::make(schema, texts);
+      if (!made) return fail(made.error());
+      out.explainer_ = std::move(*made);
     }
-    row.distance = std::sqrt(squared);
-    if (!print(answers.line(frames[r], value, row))) return 0;
+    out.state_.resize(out.guard_->state_bytes());
+    out.scratch_.resize(out.guard_->scratch_doubles());
+    out.guard_->prepare(out.report_);
+    out.guard_->reset(out.state_);
+    out.tallies_.resize(out.guard_->constraints());
+    return out;
   }
-  std::string told = fmt::format("{} frames as one course: {}, {} values moved by {:.4g} in all", frames.size() - past,
-                                 to_string(report->status), report->moved, report->distance);
-  if (!trajectory.step_by_step().empty()) told += fmt::format("; step by step: {}", fmt::join(trajectory.step_by_step(), ", "));
-  remark(context, told + ".");
-  if (!ask.strict || (report->status != GuardStatus::kInfeasible && report->status != GuardStatus::kRejected)) return 0;
-  return fail({Fault::kBadInput, "no course obeys everything", ask.frames, "",
-               "Without --strict the guard goes step by step and priorities decide."});
-}
+
+  // The nearest allowed frame: value(), report(), said().
+  Result<GuardStatus> step(const io::StreamFrame& frame) {
+    const std::int64_t time = frame.time_ns.value_or(frames_ == 0 ? 0 : last_ns_ + step_ns_);
+    value_ = frame.values;
+    const GuardStatus status = guard_->propose(state_, time, value_, report_, scratch_);
+    const bool refused = status == GuardStatus::kRejected;
+    count(report_, tallies_);
+    said_ = {};
+    if (explainer_ && status != GuardStatus::kClean && !refused) {
+      if (auto told = say(frame, time); !told) return fail(told.error());
+    }
+    // What leaves here is what the plant is told: the next frame is measured against it.
+    if (explainer_ && !refused) explainer_->accept(time, value_);
+    if (!refused) guard_->accept(state_, time, {}, value_);
+    last_ns_ = time;
+    ++frames_;
+    ++counts_[static_cast<std::size_t>(status)];
+    return status;
+  }
+
+  const Guard& guard() const { return *guard_; }
+  std::span<const double> value() const { return value_; }
+  const GuardReport& report() const { return report_; }
+  const MovedWords& said() const { return said_; }
+  const std::vector<ConstraintTally>& tallies() const { return tallies_; }
+
+  std::string broken() const {
+    std::string out;
+    for (std::size_t i = 0; i < report_.broken.size(); ++i) {
+      if (report_.broken[i] != 0) out.append(out.empty() ? "" : ", ").append("'").append(guard_->name(i)).append("'");
+    }
+    return out;
+  }
+
+  std::string summary() const {
+    std::string out = fmt::format("{} frames", frames_);
+    for (std::size_t i = 0; i < std::size(counts_); ++i) {
+      if (counts_[i] > 0) out += fmt::format(", {} {}", counts_[i], to_string(static_cast<GuardStatus>(i)));
+    }
+    return out;
+  }
+
+ private:
+  LiveGuard(const Ask& ask, const Schema& schema) : explain_(ask.explain), what_if_(!ask.what_if.empty()), step_ns_(schema.step_ns) {}
+
+  Result<void> say(const io::StreamFrame& frame, std::int64_t time) {
+    if (explain_) {
+      auto cost = explainer_->explain(time, frame.values, value_);
+      if (!cost) return fail(cost.error());
+      count(*cost, tallies_);
+      said_.cost = std::move(*cost);
+      said_.why = said_.cost.sentence;
+    }
+    if (what_if_) {
+      auto other = explainer_->what_if(time, frame.values, may_change_, previous_);
+      if (!other) return fail(other.error());
+      said_.what_if = other->sentence;
+    }
+    return {};
+  }
+
+  std::shared_ptr<const Guard> guard_;
+  std::optional<Explainer> explainer_;
+  bool explain_, what_if_, previous_ = false;
+  std::vector<std::size_t> may_change_;
+  std::int64_t step_ns_, last_ns_ = 0;
+  std::vector<std::byte> state_;
+  std::vector<double> scratch_, value_;
+  GuardReport report_;
+  MovedWords said_;
+  std::vector<ConstraintTally> tallies_;
+  std::size_t frames_ = 0, counts_[6] = {};
+};
 
 }  // namespace
 
@@ -247,38 +222,25 @@ Result<int> guard(Options& options, const Context& context) {
   Schema schema;
   for (const std::string& name : *names) schema.channels.push_back({name, "", Role::kTarget});
   schema.step_ns = *step;
+
   std::optional<Trajectory> trajectory;
+  std::optional<LiveGuard> live;
   if (ask.whole) {
     auto made = Trajectory::compile(schema, *texts, {static_cast<int>(ask.decimals)});
     if (!made) return fail(made.error());
     trajectory = std::move(*made);
+  } else {
+    auto made = LiveGuard::make(ask, schema, *texts);
+    if (!made) return fail(made.error());
+    live = std::move(*made);
   }
-  const auto compiled = compile_guard(schema, *texts, {static_cast<int>(ask.decimals)});
-  if (!compiled) return fail(compiled.error());
-  const Guard& guard = **compiled;
-  std::vector<std::byte> state(guard.state_bytes());
-  std::vector<double> scratch(guard.scratch_doubles()), value(schema.size());
-  GuardReport report;
-  guard.prepare(report);
-  guard.reset(state);
-
+  const bool json = context.json || line.find('{') != line.npos;
+  const GuardLines answers(schema, trajectory ? trajectory->guard() : live->guard(),
+                           {ask.decimals, json, ask.explain, !ask.what_if.empty(), ask.whole});
   io::FrameReader reader(schema);
   io::StreamFrame frame;
-  const bool json = context.json || line.find('{') != line.npos;
-  const Answers answers(schema, guard, json, ask);
-  bool previous = false;
-  const auto may_change = what_may_change(ask.what_if, schema, previous);
-  if (!may_change) return fail(may_change.error());
-  std::optional<Explainer> explainer;
-  if (ask.explain || !ask.what_if.empty()) {
-    auto made = Explainer::make(schema, *texts);
-    if (!made) return fail(made.error());
-    explainer = std::move(*made);
-  }
-  std::vector<ConstraintTally> tallies(guard.constraints());
   std::vector<io::StreamFrame> course;
-  std::size_t frames = 0, bad = 0, counts[6] = {};
-  std::int64_t last_ns = 0;
+  std::size_t bad = 0;
   bool headed = false;
   do {
     const auto kind = reader.read(too_long ? std::string_view("\x01") : std::string_view(line), frame);
@@ -290,61 +252,25 @@ Result<int> guard(Options& options, const Context& context) {
       continue;
     }
     if (*kind != io::LineKind::kFrame) continue;
-    if (ask.whole) {
+    if (trajectory) {
       course.push_back(frame);
       continue;
     }
     if (!headed && !print(answers.head(frame.time_ns.has_value()))) return 0;
     headed = true;
-    const std::int64_t time = frame.time_ns.value_or(frames == 0 ? 0 : last_ns + *step);
-    value = frame.values;
-    const GuardStatus status = guard.propose(state, time, value, report, scratch);
-    Said said;
-    count(report, tallies);
-    if (explainer && status != GuardStatus::kClean && status != GuardStatus::kRejected) {
-      if (ask.explain) {
-        auto cost = explainer->explain(time, frame.values, value);
-        if (!cost) return fail(cost.error());
-        count(*cost, tallies);
-        said.cost = std::move(*cost);
-        said.why = said.cost.sentence;
-      }
-      if (!ask.what_if.empty()) {
-        auto other = explainer->what_if(time, frame.values, *may_change, previous);
-        if (!other) return fail(other.error());
-        said.what_if = other->sentence;
-      }
-    }
-    if (explainer && status != GuardStatus::kRejected) explainer->accept(time, value);
-    if (status != GuardStatus::kRejected) {
-      // What leaves here is what the plant is told: the next frame is measured against it.
-      guard.accept(state, time, {}, value);
-    }
-    last_ns = time;
-    ++frames;
-    ++counts[static_cast<std::size_t>(status)];
-    if (!print(answers.line(frame, value, report, said)) || !flush()) return 0;
-    if (ask.strict && (status == GuardStatus::kRejected || status == GuardStatus::kInfeasible)) {
-      std::string broken;
-      for (std::size_t i = 0; i < report.broken.size(); ++i) {
-        if (report.broken[i] != 0) broken.append(broken.empty() ? "" : ", ").append("'").append(guard.name(i)).append("'");
-      }
-      return fail({Fault::kBadInput, fmt::format("the frame cannot obey {}", broken), fmt::format("line {}", reader.lines()), "", ""});
+    const auto status = live->step(frame);
+    if (!status) return fail(status.error());
+    if (!print(answers.line(frame, live->value(), live->report(), live->said())) || !flush()) return 0;
+    if (ask.strict && (*status == GuardStatus::kRejected || *status == GuardStatus::kInfeasible)) {
+      return fail(
+          {Fault::kBadInput, fmt::format("the frame cannot obey {}", live->broken()), fmt::format("line {}", reader.lines()), "", ""});
     }
   } while (lines->next(line, too_long));
-  if (ask.whole) {
-    if (static_cast<std::size_t>(ask.past) > course.size()) {
-      return fail({Fault::kBadUse, fmt::format("{} frames have happened, {} came", ask.past, course.size()), "--past",
-                   "no more than there are", ""});
-    }
-    return guard_course(ask, context, *trajectory, schema, answers, std::move(course));
+  if (trajectory) {
+    return guard_course({ask.frames, static_cast<std::size_t>(ask.past), ask.strict}, context, *trajectory, schema, answers, course);
   }
-  std::string told = fmt::format("{} frames", frames);
-  for (std::size_t i = 0; i < std::size(counts); ++i) {
-    if (counts[i] > 0) told += fmt::format(", {} {}", counts[i], to_string(static_cast<GuardStatus>(i)));
-  }
-  if (ask.explain) print_tallies(context, guard, tallies);
-  remark(context, fmt::format("{}, {} bad lines.", told, bad));
+  if (ask.explain) print_tallies(context, live->guard(), live->tallies());
+  remark(context, fmt::format("{}, {} bad lines.", live->summary(), bad));
   return 0;
 }
 
