@@ -1,6 +1,7 @@
 // One step of every architecture and size beside its limit: weights read, state read and written, at the bandwidth that this core has for
 // that much memory, and the fixed cost of the kernel calls; all measured in the same run.
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -15,10 +16,17 @@ namespace {
 using namespace kizzasi;
 using benchmark::Counter;
 
+// Weights stand in memory twice while they are packed.
+bool fits(std::size_t parameters) {
+  const double free = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return 2.2 * sizeof(float) * static_cast<double>(parameters) < free;
+}
+
 void step(benchmark::State& state, const std::string& architecture, const std::string& size) {
   const auto config = sized(architecture, size);
   const auto found = find_architecture(architecture);
   if (!config || !found) return state.SkipWithError("no such architecture or size");
+  if (!fits(parameter_count(*config))) return state.SkipWithError("this machine has not the memory for its weights");
   const auto backbone = (*found)->load(*config, (*found)->initial_weights(*config, Rng(1)));
   if (!backbone) return state.SkipWithError("the initial weights do not load");
   const std::size_t width = static_cast<std::size_t>(config->d_model), state_bytes = (*backbone)->layout().bytes();

@@ -86,7 +86,7 @@ CHECKS = [
           f'{SKIPPED}; fi; tools/m4_hourly.py build/bin/kizzasi "$KIZZASI_FIELD/m4"', r"skipped: .*", r"^ +\w.*: MASE .*"),
     Check("neon", "every kernel test on the vector unit of 64-bit Arm, cross-compiled, under emulation", "tools/test_neon", r"skipped: .*",
           r"\[  PASSED  \] .*"),
-    Check("kernels", "kernels and scans beside the core's own limit", "build/bin/kizzasi_bench --benchmark_min_time=0.2 2>&1",
+    Check("kernels", "kernels, scans and steps (up to size base) beside the core's own limit", "build/bin/kizzasi_bench --benchmark_min_time=0.2 '--benchmark_filter=-step/.*/(large|xlarge)$' 2>&1",
           r"^selective_scan(?:_backward)?/512/1536/16.*"),
     Check("speed", "one frame through each preset beside its limit", "build/bin/kizzasi bench --seconds 20", r"^(?:audio|robotics|sensor|lightweight|video|control|custom|forecast|preset) .*"),
     Check("fresh-demo", "make demo from a fresh clone, build included, without a compiler cache, within 12 minutes", fresh("demo", 12), r"^make demo: .*"),

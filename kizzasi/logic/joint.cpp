@@ -260,11 +260,6 @@ class JointBuilder {
     const Curve left = curve_of(graph, literal.left), right = curve_of(graph, literal.right);
     const auto is_flat = [](Curve c) { return c <= Curve::kAffine; };
     if (is_flat(left) && is_flat(right)) return true;
-    const bool soft = j_->constraints_[constraint].text.soft;
-    if (soft) {
-      return bad(constraint, offset, "a soft norm or quadratic form is not enforced by this version", "soft = false, or linear conditions",
-                 "");
-    }
     const auto bends_up = [](Curve c) { return c == Curve::kSquares || c == Curve::kQuadratic || c <= Curve::kAffine; };
     bool convex = literal.relation != NodeKind::kEqual && !literal.apart;
     if (bends_up(left) && bends_up(right)) {
@@ -460,7 +455,12 @@ class JointBuilder {
       bool convex = false;
       for (const auto& branch : clause.branches) {
         most = std::max(most, branch.size());
-        for (const std::uint32_t literal : branch) convex = convex || j_->literals_[literal].convex;
+        for (const std::uint32_t literal : branch) {
+          convex = convex || j_->literals_[literal].convex;
+          if (!j_->literals_[literal].convex || !j_->constraints_[clause.constraint].text.soft) continue;
+          // A clause's literals are its own, but for those that a formula repeats.
+          if (std::find(group.slacks.begin(), group.slacks.end(), literal) == group.slacks.end()) group.slacks.push_back(literal);
+        }
       }
       group.rows += most;
       group.curved = group.curved || convex;
@@ -472,7 +472,10 @@ class JointBuilder {
       }
     }
     for (JointGroup& group : j_->groups_) {
-      j_->widest_ = std::max(j_->widest_, group.channels.size());
+      for (std::size_t k = 0; k < group.slacks.size(); ++k) {
+        j_->literals_[group.slacks[k]].slack = static_cast<std::int64_t>(group.channels.size() + k);
+      }
+      j_->widest_ = std::max(j_->widest_, group.unknowns());
       std::stable_sort(group.clauses.begin(), group.clauses.end(), [&](std::uint32_t a, std::uint32_t b) {
         const JointClause &one = j_->clauses_[a], &other = j_->clauses_[b];
         const std::int64_t first = j_->constraints_[one.constraint].text.priority,
@@ -525,7 +528,7 @@ class JointBuilder {
       w->programs.resize(j_->groups_.size());
       for (const JointGroup& group : j_->groups_) {
         const std::size_t most = group.rows + (group.curved ? kMostCuts : 0);
-        w->programs[group.number].prepare(group.channels.size(), most, group.rows);
+        w->programs[group.number].prepare(group.unknowns(), most, group.rows);
       }
       w->recalled.assign(nodes * Present::kRecalled, 0);
       for (auto* v : {&w->values, &w->adjoint, &w->seen_values, &w->sent_values}) v->assign(nodes, 0);

@@ -41,6 +41,7 @@ struct JointLiteral {
   std::uint32_t node = 0;                 // kKnown
   bool weak = false, negated = false;     // kKnown
   std::int64_t ahead = 0, ahead_of = -1;  // kCompare: must be in reach so many frames ahead; or as many as that promise has left
+  std::int64_t slack = -1;                // of a soft curve: which unknown of its group says by how much it is broken
   bool looks_at_now = false;              // at a channel as it is now, or at the clock
   bool looks_elsewhere = false;           // at the past, the clock or given channels
 };
@@ -88,11 +89,14 @@ enum Standing : std::int8_t {
 // Channels that clauses couple.
 struct JointGroup {
   std::vector<std::uint32_t> channels;
+  std::vector<std::uint32_t> slacks;   // soft curved literals: all planes that stand for one share its slack
   std::vector<std::uint32_t> clauses;  // in the order in which they are obeyed where not all can hold
   std::size_t number = 0;
   std::size_t rows = 0;  // most that a program may have
   bool curved = false;
   std::size_t branches = 1;  // combinations
+
+  std::size_t unknowns() const noexcept { return channels.size() + slacks.size(); }
 };
 
 constexpr std::size_t kMostCuts = 96;  // planes that stand for curved sets at a time

@@ -9,9 +9,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kEps = 2.220446049250313e-16;
-constexpr int kMostTurns = 160;  // of one program, until its answer is exact
-constexpr double kNear = 1e-12;  // of its size: what a curved condition misses by rounding and the last planes, not in earnest
-constexpr double kHeavy = 1e10;  // how much dearer a broken condition is than distance where it cannot hold
+constexpr int kMostTurns = 160;      // of one program, until its answer is exact
+constexpr double kNear = 1e-12;      // of its size: what a curved condition misses by rounding and the last planes, not in earnest
+constexpr double kNearSoft = 1e-10;  // of its size: by how much a soft curve's slack may be less than what it is broken by
+constexpr double kHeavy = 1e10;      // how much dearer a broken condition is than distance where it cannot hold
 constexpr double kSizes[] = {1e18, 1e12, 1e8, 1e4,
                              1e2,  8,    1,   0};  // values beyond so many units are taken as that, where digits would not suffice
 
@@ -106,9 +107,13 @@ bool Joint::Look::solve(const JointGroup& group, double& cost) noexcept {
 
 // One program: bounds, planes, and the planes that stand for curves so far. Leaves x, lower and upper.
 bool Joint::Look::approach(const JointGroup& group) noexcept {
-  const std::size_t n = group.channels.size();
-  std::fill_n(w_.lower.begin(), n, -kInfinity);
+  const std::size_t n = group.unknowns(), channels = group.channels.size();
+  std::fill_n(w_.lower.begin(), channels, -kInfinity);
   std::fill_n(w_.upper.begin(), n, kInfinity);
+  for (std::size_t k = channels; k < n; ++k) {
+    w_.y[k] = w_.lower[k] = 0;
+    w_.weight[k] = j_.constraints_[j_.constraint_of_literal_[group.slacks[k - channels]]].text.weight;
+  }
   std::size_t m = 0;
   bool any_soft = false;
   for (const std::uint32_t index : w_.active) {
@@ -196,6 +201,12 @@ bool Joint::Look::polish(const JointGroup& group) noexcept {
   for (const std::uint32_t index : w_.active) {
     const JointLiteral& literal = j_.literals_[index];
     const std::int8_t standing = w_.standing[index];
+    if (standing == kCurve && literal.slack >= 0) {
+      if (literal_holds(index, false) || gap(index) <= w_.x[static_cast<std::size_t>(literal.slack)] + kNearSoft * size(index)) continue;
+      add_cut(group, index);
+      good = false;
+      continue;
+    }
     if (standing == kPaying || j_.constraints_[j_.constraint_of_literal_[index]].text.soft) continue;
     if (literal_holds(index, true)) continue;
     const double by = gap(index), scale = size(index);
@@ -264,7 +275,8 @@ void Joint::Look::add_cut(const JointGroup& group, std::uint32_t index) noexcept
   j_.present_.add_slopes(literal.right, -1, literal.order, w_.recalled, w_.values, w_.adjoint, w_.slopes);
   const std::size_t at = w_.cut_next;
   double* row = w_.cuts.data() + at * j_.widest_;
-  std::fill_n(row, group.channels.size(), 0.0);
+  std::fill_n(row, group.unknowns(), 0.0);
+  if (literal.slack >= 0) row[literal.slack] = -1;
   double end = -gap(index);
   for (const std::uint32_t channel : literal.variables) {
     const auto k = static_cast<std::size_t>(j_.variable_of_[channel]);

@@ -302,6 +302,39 @@ TEST(Joint, SoftRowsGiveWayByTheirPrice) {
   EXPECT_NEAR(z[1], 1.4 - 0.5, 1e-12);
 }
 
+TEST(Joint, SoftCurvesGiveWayByTheirPrice) {
+  // On the ray from the middle: (p - 5)^2 + w max(0, p - 2)^2 has its least at (5 + 2 w) / (1 + w).
+  Stream ball(channels({"x", "y"}), std::vector<ConstraintText>{{.name = "n", .that = "norm(x, y) <= 2", .soft = true, .weight = 4}});
+  std::vector<double> x = ball.propose({3, 4});
+  EXPECT_NEAR(x[0], 0.6 * (5 + 8.0) / 5, 1e-9);
+  EXPECT_NEAR(x[1], 0.8 * (5 + 8.0) / 5, 1e-9);
+  EXPECT_EQ(ball.status, GuardStatus::kMoved);
+  EXPECT_NEAR(ball.report.slack[0], (5 + 8.0) / 5 - 2, 1e-9);
+  EXPECT_EQ(ball.propose({0.3, 0.4}), (std::vector<double>{0.3, 0.4}));
+  // Random forms beside a hard plane: no point around that obeys the plane costs less.
+  Rng rng(11);
+  for (int turn = 0; turn < 60; ++turn) {
+    const double w = std::exp(2 * rng.normal()), v = std::exp(rng.normal()), a = rng.normal(), b = rng.normal(), c = rng.normal(),
+                 r = 1 + rng.uniform();
+    std::vector<ConstraintText> list{{.name = "n", .that = fmt::format("norm(x - {}, 2 * y) <= {}", a, r), .soft = true, .weight = w},
+                                     {.name = "q", .that = fmt::format("x * x + x * y + y * y <= {}", r), .soft = true, .weight = v},
+                                     {"h", fmt::format("{} * x + y >= {}", b, c)}};
+    const double x0 = 4 * rng.normal(), y0 = 4 * rng.normal();
+    const std::vector<double> at = Stream(channels({"x", "y"}), list).propose({x0, y0});
+    const auto cost = [&](double p, double q) {
+      const double n = std::max(0.0, std::hypot(p - a, 2 * q) - r), s = std::max(0.0, p * p + p * q + q * q - r);
+      return (p - x0) * (p - x0) + (q - y0) * (q - y0) + w * n * n + v * s * s;
+    };
+    ASSERT_GE(b * at[0] + at[1], c);
+    const double least = cost(at[0], at[1]);
+    for (int other = 0; other < 400; ++other) {
+      const double far = std::exp(-12 * rng.uniform()), p = at[0] + far * rng.normal(), q = at[1] + far * rng.normal();
+      if (b * p + q < c) continue;
+      ASSERT_GE(cost(p, q), least - 1e-7 * (1 + least)) << turn << ": " << list[0].that << ", " << list[1].that << ", " << list[2].that;
+    }
+  }
+}
+
 TEST(Joint, WhereNotAllCanHoldPrioritiesDecide) {
   std::vector<ConstraintText> list = texts({"x + y >= load", "x - y <= 1", "x <= 2", "y <= 2"});
   list[0].priority = 1;
