@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Measures ours and its peers in turn, in one run on one thread, and writes the tables of docs/performance.md.
 
-    bench/peers/compare.py [--torch PYTHON] [--older PYTHON] [--seconds S] [--rounds N] [--out docs/performance.md]
+    bench/peers/compare.py [--torch PYTHON] [--older PYTHON] [--libtorch PROGRAM] [--ggml PROGRAM] [--seconds S] [--rounds N]
+                           [--out docs/performance.md]
 
-PYTHON: an interpreter that has the peer: torch with transformers and mambapy, or the older package kizzasi 0.2.3. A peer without one is left
-out, and the page says so. Of the rounds the fastest counts, for ours and for theirs.
+PYTHON: an interpreter that has the peer: torch with transformers and mambapy, or the older package kizzasi 0.2.3. PROGRAM: one of the peers in C++
+beside this file, built as its first lines say. A peer without one is left out, and the page says so. Of the rounds the fastest counts, for ours
+and for theirs.
 """
 import argparse
 import datetime
@@ -20,6 +22,7 @@ OURS = ROOT / "build/bin/kizzasi_peers"
 MODELS = ["mamba", "mamba2", "rwkv7", "s4d", "llama", "lstm"]
 PRECISIONS = ["f32", "bf16", "f16", "int8", "int4"]
 BLOCKS = ["1", "7", "64", "512"]
+FORMATS = {"f32": "f32", "bf16": "bf16", "f16": "f16", "int8": "q8_0", "int4": "q4_0"}  # ggml's: int8 in blocks of 32
 NAMES = {"mamba": "Mamba 256/16/4", "mamba2": "Mamba-2 256/16/4", "rwkv7": "RWKV-7 256/4", "s4d": "S4D 256/16/4",
          "llama": "Transformer 256, window 512", "lstm": "LSTM 256/4"}
 
@@ -65,6 +68,8 @@ def measure(options):
                 one(("step", model, precision), ["step_us", "limit_us", "lanes_step_us"], OURS, "step", model, precision, seconds)
             if options.torch:
                 one(("torch", model), ["step_us"], options.torch, HERE / "torch_models.py", "step", model, seconds)
+            if options.libtorch and model == "lstm":
+                one(("libtorch", model), ["step_us"], options.libtorch, "step", model, seconds)
             if options.older:
                 one(("older", model), ["step_us"], options.older, HERE / "older_package.py", model, seconds)
         for model in MODELS:
@@ -74,9 +79,14 @@ def measure(options):
                 if model == "mamba":
                     one(("mambapy train", model), ["train_ms"], options.torch, HERE / "torch_models.py", "train_mambapy", model, 2 * seconds)
         for rows in ("1", "8", "64", "512"):
-            one(("product", rows), ["linear_us", "gemm_us"], OURS, "product", rows, seconds / 2)
+            for precision, theirs in FORMATS.items():
+                one(("product", rows, precision), ["linear_us", "gemm_us"], OURS, "product", rows, precision, seconds / 2)
+                if options.ggml:
+                    one(("ggml product", rows, precision), ["linear_us"], options.ggml, "product", theirs, rows, seconds / 2)
             if options.torch:
                 one(("torch product", rows), ["linear_us"], options.torch, HERE / "torch_models.py", "product", rows, seconds / 2)
+            if options.libtorch:
+                one(("libtorch product", rows), ["linear_us"], options.libtorch, "product", rows, seconds / 2)
         for model in ("lstm16", "s4d50k"):
             for block in BLOCKS:
                 one(("audio", model, block), ["row_us"], OURS, "audio", model, block, seconds / 2)
@@ -92,7 +102,7 @@ Written by `bench/peers/compare.py` on {datetime.date.today()}: {cpu}, one threa
 measured in turn in one run. Numbers in brackets are the peer's time divided by ours.
 
 Peers: {"PyTorch " + torch + " with transformers" if torch else "PyTorch was not at hand"}{"; kizzasi 0.2.3, an older program of the same name" if options.older else ""}.
-Through Python they carry the cost of its calls, as they do for their users. RWKV-7 and S4D are their published recurrences in PyTorch.
+Through Python they carry the cost of its calls, as they do for their users; libtorch and ggml are called from C++. RWKV-7 and S4D are their published recurrences in PyTorch.
 
 ## One frame
 
@@ -109,8 +119,10 @@ ten calls a layer.
                          number(ours["limit_us"]), f"{ours['step_us'] / ours['limit_us']:.2f}",
                          f"{answers[('step', model, 'f32')]['step_us'] / ours['step_us']:.2f}",
                          ratio(answers.get(("torch", model)), ours, "step_us") if first else "",
+                         ratio(answers.get(("libtorch", model)), ours, "step_us") if first else "",
                          ratio(answers.get(("older", model)), ours, "step_us") if first else ""])
-    text += table(["model", "weights", "KiB", "step us", "limit us", "times its limit", "times as fast as f32", "PyTorch us", "older package us"], rows)
+    text += table(["model", "weights", "KiB", "step us", "limit us", "times its limit", "times as fast as f32", "PyTorch us", "libtorch us",
+                   "older package us"], rows)
     text += "\n## 64 streams together\n\n"
     rows = []
     for model in MODELS:
@@ -126,12 +138,15 @@ ten calls a layer.
         rows.append([NAMES[model], number(ours["train_ms"]), f"{1e3 / ours['train_ms']:.2f}", ratio(theirs, ours, "train_ms"),
                      ratio(answers.get(("mambapy train", model)), ours, "train_ms")])
     text += table(["model", "ms", "batches a second", "PyTorch ms", "mambapy ms"], rows)
-    text += "\n## Products\n\nRows times a matrix of 768 outputs and 256 inputs.\n\n"
+    text += "\n## Products\n\nRows times a matrix of 768 outputs and 256 inputs; weights packed once, but for the column that says otherwise.\n\n"
     rows = []
     for count in ("1", "8", "64", "512"):
-        ours = answers[("product", count)]
-        rows.append([count, number(ours["linear_us"]), number(ours["gemm_us"]), ratio(answers.get(("torch product", count)), ours, "linear_us")])
-    text += table(["rows", "packed weights us", "both operands anew us", "PyTorch us (times the packed)"], rows)
+        for precision in FORMATS:
+            ours, plain = answers[("product", count, precision)], precision == "f32"
+            rows.append([count if plain else "", precision, number(ours["linear_us"]), number(ours["gemm_us"]) if plain else "",
+                         *(ratio(answers.get((peer, count)), ours, "linear_us") if plain else "" for peer in ("torch product", "libtorch product")),
+                         ratio(answers.get(("ggml product", count, precision)), ours, "linear_us")])
+    text += table(["rows", "weights", "us", "both operands anew us", "PyTorch us", "libtorch us", "ggml us"], rows)
     text += "\n## Audio at 48 kHz\n\nTimes real time, by the frames that a call takes.\n\n"
     rows = []
     for model, name in (("lstm16", "LSTM-16"), ("s4d50k", "S4D of 50,000 parameters")):
@@ -147,6 +162,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--torch")
     parser.add_argument("--older")
+    parser.add_argument("--libtorch")
+    parser.add_argument("--ggml")
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/performance.md")

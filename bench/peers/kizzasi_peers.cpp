@@ -126,22 +126,22 @@ int train(std::string_view model, double seconds) {
   return 0;
 }
 
-// Rows by a matrix of 768 outputs and 256 inputs: with weights packed once, and with both operands anew.
-int product(std::size_t rows, double seconds) {
+// Rows by a matrix of 768 outputs and 256 inputs: with weights packed once, and with both operands anew (float32).
+int product(std::size_t rows, kernels::Precision precision, double seconds) {
   constexpr std::size_t kOutputs = 768, kInputs = 256;
   Rng rng(3);
   std::vector<float> x(rows * kInputs), w(kOutputs * kInputs), y(rows * kOutputs);
   for (float& value : x) value = static_cast<float>(rng.normal());
   for (float& value : w) value = static_cast<float>(rng.normal());
-  const auto packed = kernels::PackedWeight::pack(w, kOutputs, kInputs);
+  const auto packed = kernels::PackedWeight::pack(w, kOutputs, kInputs, precision);
   const double linear = best_of(seconds, [&] { kernels::linear(packed, {x.data(), rows, kInputs}, {}, {y.data(), rows, kOutputs}); });
   const double gemm = best_of(seconds, [&] {
     kernels::gemm(kernels::Transpose::kNo, {x.data(), rows, kInputs}, kernels::Transpose::kYes, {w.data(), kOutputs, kInputs},
                   {y.data(), rows, kOutputs}, false);
   });
-  std::printf(R"({"rows":%zu,"linear_us":%.3f,"gemm_us":%.3f})"
+  std::printf(R"({"rows":%zu,"precision":"%s","linear_us":%.3f,"gemm_us":%.3f})"
               "\n",
-              rows, linear * 1e6, gemm * 1e6);
+              rows, std::string(kernels::precision_name(precision)).c_str(), linear * 1e6, gemm * 1e6);
   return 0;
 }
 
@@ -183,11 +183,15 @@ int main(int count, char** words) {
     const auto precision = kizzasi::kernels::precision_from_name(words[3]);
     if (precision) return step(words[2], *precision, std::atof(words[4]));
   }
-  if (what == "product" && count == 4) return product(static_cast<std::size_t>(std::atoi(words[2])), std::atof(words[3]));
+  if (what == "product" && count == 5) {
+    const auto precision = kizzasi::kernels::precision_from_name(words[3]);
+    if (precision) return product(static_cast<std::size_t>(std::atoi(words[2])), *precision, std::atof(words[4]));
+  }
   if (what == "audio" && count == 5) return audio(words[2], static_cast<std::size_t>(std::atoi(words[3])), std::atof(words[4]));
   if (what == "train" && count == 4) return train(words[2], std::atof(words[3]));
-  std::fprintf(stderr,
-               "usage: kizzasi_peers step MODEL f32|bf16|f16|int8|int4 SECONDS\n       kizzasi_peers train MODEL SECONDS\n"
-               "       kizzasi_peers product ROWS SECONDS\n       kizzasi_peers audio lstm16|s4d50k FRAMES SECONDS\n");
+  std::fprintf(
+      stderr,
+      "usage: kizzasi_peers step MODEL f32|bf16|f16|int8|int4 SECONDS\n       kizzasi_peers train MODEL SECONDS\n"
+      "       kizzasi_peers product ROWS f32|bf16|f16|int8|int4 SECONDS\n       kizzasi_peers audio lstm16|s4d50k FRAMES SECONDS\n");
   return 2;
 }
