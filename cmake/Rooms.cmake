@@ -15,6 +15,7 @@ kizzasi_room(autograd DEPS base kernels TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(solve DEPS base PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(logic DEPS base solve signal PRIVATE_LIBS fmt::fmt TEST_LIBS kizzasi_allocation_count)
 kizzasi_room(penalty DEPS base autograd solve signal logic PRIVATE_LIBS fmt::fmt)
+kizzasi_room(tokenizer DEPS base PRIVATE_LIBS fmt::fmt)
 kizzasi_room(decode DEPS base signal PRIVATE_LIBS fmt::fmt)
 kizzasi_room(io DEPS base signal PRIVATE_LIBS fmt::fmt ZLIB::ZLIB PkgConfig::sndfile tomlplusplus::tomlplusplus yaml-cpp)
 

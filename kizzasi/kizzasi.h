@@ -21,3 +21,4 @@
 #include "kizzasi/solve/projection.h"            // IWYU pragma: export
 #include "kizzasi/solve/quadratic_program.h"     // IWYU pragma: export
 #include "kizzasi/solve/quadric_projection.h"    // IWYU pragma: export
+#include "kizzasi/tokenizer/tokenizer.h"         // IWYU pragma: export

@@ -63,6 +63,8 @@ CHECKS = [
     Check("adversary", "a million hostile frames each, under 200 random sets of constraints of all classes (coupled, choices, windows, norms, the past of "
           "conditions; conditions about the future), judged by a checker that tries the definitions: none broken in silence, and none called "
           "infeasible that is not", "KIZZASI_FRAMES=1000000 " + unit("logic", 100_000_000, "Adversary*"), r"\d+ frames emitted .*"),
+    Check("decoding", "speculative decoding has the target's law over 1,000,000 tokens; no beam leaves one of 100,000 random automata",
+          unit("decode", 1_000_000, "Speculative.What*") + " && " + unit("decode", 100_000, "BeamSearch.NoBeam*"), r"\[  PASSED  \] .*"),
     Check("emitted-by-sessions", "ten million values out of whole sessions and forecasts of random models under random limits, none outside, as double "
           "and as text; missing, infinite and huge inputs among them", unit("engine", 10_000_000, "Limits*"), r"\d+ values emitted .*"),
     Check("kills", "a training killed 20 times at random moments always has a valid checkpoint, and resumed ends with the bytes of an uninterrupted one",
