@@ -58,6 +58,15 @@ TEST(ConfigFile, EveryValueKnowsItsPlace) {
   EXPECT_EQ(yaml->place("/constraint/1/expr"), "a.yaml:7:11");
 }
 
+TEST(ConfigFile, OneYamlDocumentIsReadOrNone) {
+  EXPECT_EQ(parse_config("---\nx: 1\n---\n", ConfigFormat::kYaml, "a.yaml")->values.find("x")->integer(), 1);
+  const auto two = parse_config("x: 1\n---\nx: 2\n", ConfigFormat::kYaml, "a.yaml");
+  ASSERT_FALSE(two);
+  EXPECT_EQ(
+      two.error().text(),
+      "a.yaml:3:1: the file holds 2 documents (expected one). Take out the line '---' between them, or keep them in files of their own.");
+}
+
 TEST(ConfigFile, YamlScalarsFollowTheCoreSchema) {
   const auto file =
       parse_config("a: yes\nb: '12'\nc: 0x1F\nd: -1e3\ne: ~\nf: .inf\ng: 1.2.3\nh: 2024-03-04\ni: +7\nj: 007x\n", ConfigFormat::kYaml, "y");

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <vector>
 
 #include "kizzasi/io/config_formats.h"
 
@@ -105,8 +106,13 @@ class Converter {
 
 Result<void> parse_yaml(std::string_view text, ConfigFile& file) {
   try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    auto values = root.IsNull() || !root.IsDefined() ? Result<Json>(Json::object()) : Converter(file).convert(root, "", 0);
+    std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    std::erase_if(documents, [](const YAML::Node& document) { return document.IsNull() || !document.IsDefined(); });
+    if (documents.size() > 1) {
+      return fail({Fault::kBadInput, fmt::format("the file holds {} documents", documents.size()), place(file, documents[1].Mark()), "one",
+                   "Take out the line '---' between them, or keep them in files of their own."});
+    }
+    auto values = documents.empty() ? Result<Json>(Json::object()) : Converter(file).convert(documents.front(), "", 0);
     if (!values) return fail(values.error());
     file.values = std::move(*values);
     return {};

@@ -23,7 +23,9 @@ void CsvOptions::fields(FieldVisitor& visit) {
               time_unit);
   visit.field({"sentinels", "Numbers that stand for no value, such as -999."}, sentinels);
   visit.field({"missing_words", "Words that stand for no value, besides the usual ones."}, missing_words);
-  visit.field({"lenient", "Set bad lines aside and count them instead of stopping at the first."}, lenient);
+  visit.field({"lenient",
+               "Set bad lines aside and count them instead of stopping at the first; take what is there of a sound file that was cut off."},
+              lenient);
   visit.field({"strict", "Stop also at lines that look like a logger's remarks."}, strict);
 }
 

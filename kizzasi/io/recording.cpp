@@ -1,5 +1,7 @@
 #include "kizzasi/io/recording.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -34,6 +36,10 @@ Result<Table> read_recording(const std::string& path, const CsvOptions& options,
     auto reader = SoundReader::open(path);
     if (!reader) return fail(reader.error());
     report.sound = reader->info();
+    if (report.sound->missing_bytes > 0 && !options.lenient) {
+      return fail({Fault::kBroken, fmt::format("the file ends {} bytes before its sound does", report.sound->missing_bytes), path,
+                   "a whole sound file", "Copy it again; --lenient takes the frames that are there."});
+    }
     return read_sound(std::move(*reader), path);
   }
   if (report.format != "csv") return read_npy(path);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kBlockFrames = 1U << 14U;
 constexpr int kMostChannels = 1024;
+constexpr std::size_t kHeadBytes = 1U << 16U;  // where the head of the data stands, after notes about the sound
 
 // libsndfile's window on bytes in memory.
 struct Memory {
@@ -67,6 +68,25 @@ std::string format_text(SNDFILE* file, int format) {
 
 }  // namespace
 
+std::int64_t missing_riff_bytes(std::string_view head, std::int64_t size) noexcept {
+  if (!head.starts_with("RIFF") || head.size() < 12 || head.substr(8, 4) != "WAVE") return 0;
+  const auto word = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (int i = 3; i >= 0; --i) value = value << 8U | static_cast<std::uint8_t>(head[at + static_cast<std::size_t>(i)]);
+    return value;
+  };
+  for (std::size_t at = 12; at + 8 <= head.size();) {
+    const std::uint32_t length = word(at + 4);
+    if (head.substr(at, 4) != "data") {
+      at += 8 + length + length % 2;
+      continue;
+    }
+    if (length == 0 || length == 0xFFFFFFFF) return 0;
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(at) + 8 + length - size);
+  }
+  return 0;
+}
+
 struct SoundReader::State {
   SNDFILE* file = nullptr;
   Memory memory;
@@ -100,12 +120,17 @@ SoundReader& SoundReader::operator=(SoundReader&&) noexcept = default;
 SoundReader::~SoundReader() = default;
 
 Result<SoundReader> SoundReader::open(const std::string& path) {
-  if (auto readable = FileReader::open(path); !readable) return fail(readable.error());
+  auto file = FileReader::open(path);
+  if (!file) return fail(file.error());
+  std::vector<char> head(kHeadBytes);
+  const auto got = file->read(head);
+  if (!got) return fail(got.error());
   auto state = std::make_unique<State>();
   state->name = path;
   SF_INFO found{};
   state->file = sf_open(path.c_str(), SFM_READ, &found);
   if (auto good = state->accept(found); !good) return fail(good.error());
+  state->info.missing_bytes = missing_riff_bytes({head.data(), *got}, file->size());
   return SoundReader(std::move(state));
 }
 
@@ -117,6 +142,7 @@ Result<SoundReader> SoundReader::open(std::string_view bytes, const std::string&
   SF_VIRTUAL_IO io = memory_io();
   state->file = sf_open_virtual(&io, SFM_READ, &found, &state->memory);
   if (auto good = state->accept(found); !good) return fail(good.error());
+  state->info.missing_bytes = missing_riff_bytes(bytes, static_cast<std::int64_t>(bytes.size()));
   return SoundReader(std::move(state));
 }
 

@@ -16,10 +16,15 @@ namespace kizzasi::io {
 
 struct SoundInfo {
   std::size_t channels = 0;
-  int sample_rate = 0;      // Hz
-  std::int64_t frames = 0;  // as the header says
-  std::string format;       // "WAV (Microsoft), Signed 16 bit PCM"
+  int sample_rate = 0;             // Hz
+  std::int64_t frames = 0;         // as the header says
+  std::string format;              // "WAV (Microsoft), Signed 16 bit PCM"
+  std::int64_t missing_bytes = 0;  // of a RIFF file: so many does its header promise that are not there
 };
+
+// How many bytes the chunks of a RIFF file promise beyond its end: > 0 where it was cut off. Sizes of 0 and 0xFFFFFFFF, as programs write
+// them into a pipe, promise nothing. `head`: the beginning of the file, with the head of its data chunk; `size`: of the whole file.
+std::int64_t missing_riff_bytes(std::string_view head, std::int64_t size) noexcept;
 
 // Integers become -1 to 1 (full scale), floats stay as they are. Thread: one at a time.
 class SoundReader {

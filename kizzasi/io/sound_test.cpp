@@ -119,6 +119,36 @@ TEST_F(Sound, CutsAreCountedAndNeverWrapAround) {
   EXPECT_EQ(read_sound(path("c.wav"))->values, values);
 }
 
+TEST_F(Sound, AFileThatWasCutOffIsNotTakenForAWholeOne) {
+  const std::string data(2 * 1000, '\1'), whole = wav_bytes(1, 16, 1, 8000, data);
+  // A note before the data, as recorders put it there.
+  std::string noted = whole;
+  noted.insert(36, std::string("LIST\5\0\0\0INFO!\0", 14));
+  for (const std::string& bytes : {whole, noted}) {
+    ASSERT_TRUE(write_file(path("cut.wav"), bytes));
+    EXPECT_EQ(read_recording(path("cut.wav"))->rows(), 1000u);
+    for (const std::size_t less : {1, 2, 777, 1999}) {
+      ASSERT_TRUE(write_file(path("cut.wav"), bytes.substr(0, bytes.size() - less)));
+      const auto strict = read_recording(path("cut.wav"));
+      ASSERT_FALSE(strict) << less;
+      EXPECT_EQ(strict.error().what, "the file ends " + std::to_string(less) + " bytes before its sound does");
+      CsvOptions lenient;
+      lenient.lenient = true;
+      RecordingReport report;
+      const auto rest = read_recording(path("cut.wav"), lenient, report);
+      if (less == 1999) continue;  // not one frame
+      ASSERT_TRUE(rest) << rest.error().text();
+      EXPECT_EQ(rest->rows(), (2000 - less) / 2);
+      EXPECT_EQ(report.sound->missing_bytes, static_cast<std::int64_t>(less));
+    }
+  }
+  // What a program writes into a pipe promises nothing.
+  std::string piped = whole;
+  for (std::size_t i = 40; i < 44; ++i) piped[i] = '\xff';
+  EXPECT_EQ(missing_riff_bytes(piped, static_cast<std::int64_t>(piped.size())), 0);
+  EXPECT_EQ(missing_riff_bytes("RIFF", 4), 0);
+}
+
 TEST_F(Sound, WrongUsesLeaveNoFile) {
   const double nan = std::nan("");
   EXPECT_FALSE(write_wav(path("n.wav"), std::vector<double>{0, nan}, 1, 8000, SampleFormat::kPcm16));

@@ -101,6 +101,14 @@ TEST(Mistakes, OneLine) {
       {"prev(temp, 1) <= 5", "l.toml:3:9: no present value is left in 'prev(temp, 1) <= 5' (expected a condition on a value of now)."},
       {"5 <= temp <= 3", "l.toml:3:9: no value of 'temp' obeys it (expected a lower bound that is not above the upper one)."},
       {"temp in [1, 0]", "l.toml:3:9: no value of 'temp' obeys it (expected a lower bound that is not above the upper one)."},
+      {"temp <= 1e308 * 10",
+       "l.toml:3:17: '1e+308 * 10' is outside what a double holds (expected a number up to 1.7e308 in size). Leave the limit out where "
+       "there "
+       "is none."},
+      {"temp >= -1e308 - 1e308 + 5",
+       "l.toml:3:17: '-1e+308 - 1e+308' is outside what a double holds (expected a number up to 1.7e308 in size). Leave the limit out "
+       "where "
+       "there is none."},
       {"temp / 0 <= 3", "l.toml:3:16: a division by zero (expected a number other than 0)."},
       {"(temp <= 3) + 1 <= 5",
        "l.toml:3:10: 'temp <= 3' is true or false, not a number (expected a number). Join conditions with and, or, "

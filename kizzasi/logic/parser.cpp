@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "kizzasi/base/suggest.h"
+#include "kizzasi/logic/bends.h"
 #include "kizzasi/logic/named_sets.h"
 
 namespace kizzasi::logic {
@@ -474,7 +475,12 @@ class Parser {
 
   Parsed arithmetic(Op op, std::size_t offset, Parsed left, Parsed right) {
     if (!left || !right || !number(*left) || !number(*right)) return {};
-    return pair(op, offset, std::move(left), std::move(right));
+    const std::size_t begin = left->offset;
+    const bool by_zero = op == Op::kDivide && constant_of(*right) == 0.0;  // told where it is enforced: a monitor finds it unknown
+    Parsed f = pair(op, offset, std::move(left), std::move(right));
+    if (!f || by_zero || std::isfinite(constant_of(*f).value_or(0))) return f;
+    return bad(begin, fmt::format("'{}' is outside what a double holds", print(*f)), "a number up to 1.7e308 in size",
+               "Leave the limit out where there is none.");
   }
 
   Parsed pair(Op op, std::size_t offset, Parsed left, Parsed right) {

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "kizzasi/base/json.h"
+#include "kizzasi/tensor/checksum.h"
 #include "kizzasi/tensor/files.h"
 #include "kizzasi/tensor/quantized.h"
 #include "kizzasi/tensor/small_float.h"
@@ -206,6 +207,17 @@ void decode(const Entry& entry, const std::byte* data, SafetensorsFile& file) {
 
 std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
+// Takes the sum out of the metadata and holds it against what was read.
+Result<void> check_sum(const FileChecksum& sum, SafetensorsFile& file, std::string_view where) {
+  const auto found = file.metadata.find(FileChecksum::kKey);
+  if (found == file.metadata.end() || !FileChecksum::is_ours(found->second)) return {};
+  const std::string stated = found->second, computed = sum.text(file.metadata);
+  file.metadata.erase(found);
+  if (stated == computed) return {};
+  return fail({Fault::kBroken, fmt::format("the contents are not those that were written: their sum is {}", computed), std::string(where),
+               stated, "Get or write the file again. Where it was changed on purpose, take 'checksum' out of its metadata."});
+}
+
 }  // namespace
 
 Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std::string_view where) {
@@ -216,7 +228,12 @@ Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std:
   if (!header) return fail(header.error());
   SafetensorsFile file;
   file.metadata = std::move(header->metadata);
-  for (const Entry& entry : header->entries) decode(entry, data.data() + entry.begin, file);
+  FileChecksum sum;
+  for (const Entry& entry : header->entries) {
+    sum.add(entry.name, entry.type->name, entry.shape, data.subspan(entry.begin, entry.end - entry.begin));
+    decode(entry, data.data() + entry.begin, file);
+  }
+  if (auto whole = check_sum(sum, file, where); !whole) return fail(whole.error());
   if (auto whole = restore_quantized(file, where); !whole) return fail(whole.error());
   return file;
 }
@@ -245,23 +262,25 @@ Result<SafetensorsFile> read_safetensors(const std::string& path) {
   SafetensorsFile file;
   file.metadata = std::move(header->metadata);
   std::vector<std::byte> data;
+  FileChecksum sum;
   for (const Entry& entry : header->entries) {  // in the order of the data: one pass over the file
     data.resize(entry.end - entry.begin);
     if (!data.empty() && !stream.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(data.size()))) return cut();
+    sum.add(entry.name, entry.type->name, entry.shape, data);
     decode(entry, data.data(), file);
   }
+  if (auto whole = check_sum(sum, file, path); !whole) return fail(whole.error());
   if (auto whole = restore_quantized(file, path); !whole) return fail(whole.error());
   return file;
 }
 
 std::vector<std::byte> safetensors_bytes(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  Json words = Json::object();
-  for (const auto& [key, word] : metadata) words.members().emplace_back(key, word);
-  if (Json record = quantization_record(tensors); !record.is_null()) words.members().emplace_back(kQuantization, record.dump());
-  if (!words.members().empty()) header.members().emplace_back("__metadata__", std::move(words));
+  std::map<std::string, std::string> told = metadata;
+  if (Json record = quantization_record(tensors); !record.is_null()) told[kQuantization] = record.dump();
+  Json entries = Json::object();
   std::size_t reached = 0;
   std::vector<StoredPart> parts;
+  FileChecksum sum;
   for (const auto& [name, tensor] : tensors) {
     for (StoredPart& part : stored_parts(name, tensor)) {
       const std::size_t begin = reached;
@@ -270,10 +289,16 @@ std::vector<std::byte> safetensors_bytes(const NamedTensors& tensors, const std:
       entry["dtype"] = std::string(part.dtype);
       entry["shape"] = Json::list(part.shape);
       entry["data_offsets"] = Json::list(std::array{begin, reached});
-      header.members().emplace_back(part.name, std::move(entry));
+      entries.members().emplace_back(part.name, std::move(entry));
+      sum.add(part.name, part.dtype, part.shape, part.bytes);
       parts.push_back(std::move(part));
     }
   }
+  told[FileChecksum::kKey] = sum.text(told);
+  Json header = Json::object(), words = Json::object();
+  for (const auto& [key, word] : told) words.members().emplace_back(key, word);
+  header.members().emplace_back("__metadata__", std::move(words));
+  for (auto& [name, entry] : entries.members()) header.members().emplace_back(name, std::move(entry));
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
 

@@ -24,7 +24,8 @@ struct SafetensorsFile {
 
 // Reads bytes that came from anywhere: every check of the reference reader is made before memory is taken (header at most 100 MB and inside
 // the file, valid UTF-8 and JSON, known types, sizes that fit the shapes, no holes, no overlaps, nothing after the last tensor). Data need
-// not be aligned. `where` names the file in messages.
+// not be aligned. `where` names the file in messages. A sum that the writer here left in the metadata ("checksum") is held against the
+// contents and taken out.
 Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 // The same from a file, one tensor at a time: takes the memory of the result and of the largest tensor.
 Result<SafetensorsFile> read_safetensors(const std::string& path);

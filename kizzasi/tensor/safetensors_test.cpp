@@ -184,7 +184,7 @@ TEST(Safetensors, TheWrittenFormIsThatOfTheReferenceWriter) {
   EXPECT_EQ(n % 8, 0u);
   const std::string header(reinterpret_cast<const char*>(bytes.data()) + 8, n);
   EXPECT_EQ(header.substr(0, header.find_last_not_of(' ') + 1),
-            R"({"__metadata__": {"who": "me"}, "a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}, )"
+            R"({"__metadata__": {"checksum": "crc32 abeca970", "who": "me"}, "a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}, )"
             R"("b": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})");
   EXPECT_EQ(bytes.size(), 8 + n + 12);
 }
@@ -263,6 +263,35 @@ TEST(Safetensors, MissingFilesAndFoldersSaySo) {
   const auto folder = read_safetensors(KIZZASI_SOURCE_DIR);
   ASSERT_FALSE(folder);
   EXPECT_NE(folder.error().text().find("folder"), std::string::npos) << folder.error().text();
+}
+
+TEST(Safetensors, AnyChangedByteIsSeen) {
+  NamedTensors tensors;
+  tensors["a.weight"].shape = {3, 5};
+  tensors["b"].shape = {7};
+  Rng rng(3);
+  for (auto& [name, tensor] : tensors) {
+    tensor.values.resize(name == "b" ? 7 : 15);
+    for (float& x : tensor.values) x = static_cast<float>(rng.normal());
+  }
+  const std::vector<std::byte> whole = safetensors_bytes(tensors, {{"config", "{\"d_model\":64}"}});
+  const auto read = parse_safetensors(whole, "whole");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->metadata.size(), 1u);
+  for (std::size_t at = 8; at < whole.size(); ++at) {
+    for (const int bit : {0, 3, 6}) {
+      std::vector<std::byte> damaged = whole;
+      damaged[at] ^= static_cast<std::byte>(1 << bit);
+      const auto found = parse_safetensors(damaged, "damaged");
+      if (!found) continue;
+      // Blanks between the words, and the sum's own name: what is left then says the same as before, without a sum.
+      ASSERT_EQ(found->tensors.at("a.weight").values, tensors.at("a.weight").values) << at;
+      ASSERT_EQ(found->tensors.at("b").values, tensors.at("b").values) << at;
+      ASSERT_EQ(found->metadata.at("config"), "{\"d_model\":64}") << at;
+    }
+  }
+  // Another's entry of that name is left alone.
+  EXPECT_EQ(parse_safetensors(safetensors_bytes(tensors, {}), "none")->metadata.size(), 0u);
 }
 
 }  // namespace

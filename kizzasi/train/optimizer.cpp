@@ -1,11 +1,14 @@
 #include "kizzasi/train/optimizer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
+
+#include "kizzasi/base/suggest.h"
 
 namespace kizzasi {
 namespace {
@@ -59,6 +62,8 @@ float f32(double x) { return static_cast<float>(x); }
 // m += (1 - beta) (g - m), which keeps m = g exact.
 float towards(float m, float g, float share) { return m + share * (g - m); }
 
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
 }  // namespace
 
 const char* to_string(OptimizerKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -111,6 +116,17 @@ Result<void> OptimizerConfig::check(std::string_view where) const {
 
 Result<Optimizer> Optimizer::of(const OptimizerConfig& config, const ParameterLayout& layout) {
   if (auto good = config.check("optimizer"); !good) return fail(good.error());
+  // What is spared by default is spared where a model has it; a name of the user's own must be there.
+  const std::vector<std::string> usual = OptimizerConfig{}.no_decay;
+  std::vector<std::string> names;
+  for (const ParameterLayout::Entry& entry : layout.entries()) names.push_back(last_part(entry.name));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : config.no_decay) {
+    if (std::find(usual.begin(), usual.end(), name) != usual.end() || std::binary_search(names.begin(), names.end(), name)) continue;
+    return fail({Fault::kBadUse, fmt::format("no tensor's name ends in '{}'", name), "no_decay",
+                 fmt::format("some of {}", fmt::join(names, ", ")), did_you_mean(name, names)});
+  }
   return Optimizer(config, layout);
 }
 
@@ -118,7 +134,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParameterLayout& layou
     : config_(config), kind_(config.kind()), layout_(layout) {
   if (config_.epsilon == 0) config_.epsilon = usual_epsilon(kind_);
   for (const ParameterLayout::Entry& entry : layout_.entries()) {
-    const std::string last = entry.name.substr(entry.name.rfind('.') + 1);
+    const std::string last = last_part(entry.name);
     const bool spared = std::find(config_.no_decay.begin(), config_.no_decay.end(), last) != config_.no_decay.end();
     decays_.push_back(!spared && (config_.decay_vectors || entry.shape.size() > 1));
   }

@@ -269,5 +269,18 @@ TEST(OptimizerConfig, RefusesWhatDoesNotGoTogether) {
   EXPECT_FALSE(Optimizer::of(config, {}));
 }
 
+TEST(Optimizer, ANameThatSparesNothingIsAMistake) {
+  NamedTensors weights;
+  weights["a.bias"].shape = {2};
+  weights["a.bias"].values = {1, 2};
+  weights["b.weight"] = weights["a.bias"];
+  OptimizerConfig config;
+  config.no_decay = {"A_log", "bias"};  // A_log is among the usual ones, whether or not a model has it
+  EXPECT_TRUE(Optimizer::of(config, ParameterLayout(weights)));
+  config.no_decay = {"wieght"};
+  EXPECT_EQ(Optimizer::of(config, ParameterLayout(weights)).error().text(),
+            "no_decay: no tensor's name ends in 'wieght' (expected some of bias, weight). Did you mean 'weight'?");
+}
+
 }  // namespace
 }  // namespace kizzasi
