@@ -56,6 +56,7 @@ Result<std::shared_ptr<const Predictor>> load_model(const std::string& path, con
   options.calibrate = !use.uncalibrated;
   options.adapt = adapt && !use.uncalibrated;
   options.max_gap = use.max_gap;
+  for (const std::string& formula : use.monitors) options.monitors.push_back({.name = formula, .that = formula, .where = "--monitor"});
   options.grid.decimals = static_cast<int>(use.decimals);
   return load_sampled(path, std::move(options), use.sampling);
 }

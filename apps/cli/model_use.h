@@ -21,9 +21,10 @@ struct ModelUse {
   bool without_limits = false;  // leave out those in the model file
   bool uncalibrated = false;
   std::int64_t decimals = -1;
-  std::int64_t max_gap = 64;  // of a stream; see PredictorOptions
-  std::string levels;         // as written
-  std::string sampling;       // as written
+  std::int64_t max_gap = 64;          // of a stream; see PredictorOptions
+  std::vector<std::string> monitors;  // formulas that watch a stream
+  std::string levels;                 // as written
+  std::string sampling;               // as written
 
   void declare(Options& options);
 };

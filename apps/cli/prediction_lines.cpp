@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "kizzasi/logic/monitor/offline.h"
 #include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
@@ -24,6 +25,18 @@ std::string cell(std::string_view text) {
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   quoted += '"';
   return quoted;
+}
+
+// As `kizzasi monitor` writes it: JSON has no infinity.
+Json monitor_json(std::string_view formula, const MonitorVerdict& verdict) {
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(value > 0 ? "inf" : "-inf"); };
+  Json out = Json::Object{{"formula", std::string(formula)}};
+  if (verdict.position < 0) return out;
+  out["sample"] = verdict.position;
+  out["verdict"] = std::string(1, logic::letter(verdict.truth));
+  out["low"] = end(verdict.low);
+  out["high"] = end(verdict.high);
+  return out;
 }
 
 // A stamp, or the number of the row where rows are counted.
@@ -49,6 +62,7 @@ std::string PredictionLines::head() const {
     for (const double level : levels_) fmt::format_to(out, ",{}", cell(fmt::format("{}_q{}", name(t), level)));
     for (std::size_t s = 1; s <= format_.samples; ++s) fmt::format_to(out, ",{}", cell(fmt::format("{}_s{}", name(t), s)));
   }
+  for (std::size_t m = 1; m <= monitors(); ++m) fmt::format_to(out, ",monitor_{0},monitor_{0}_sample,monitor_{0}_low,monitor_{0}_high", m);
   text += '\n';
   return text;
 }
@@ -68,6 +82,14 @@ std::string PredictionLines::csv(const PredictedLine& line) const {
     for (std::size_t s = 0; s < format_.samples; ++s) {
       fmt::format_to(out, ",{}", number(line.samples[s * line.sample_stride + t], format_.decimals, ""));
     }
+  }
+  for (std::size_t m = 0; m < monitors(); ++m) {
+    if (line.monitors.empty() || line.monitors[m].position < 0) {
+      text += ",,,,";
+      continue;
+    }
+    const MonitorVerdict& verdict = line.monitors[m];
+    fmt::format_to(out, ",{},{},{},{}", logic::letter(verdict.truth), verdict.position, verdict.low, verdict.high);
   }
   text += '\n';
   return text;
@@ -115,8 +137,18 @@ std::string PredictionLines::json(const PredictedLine& line) const {
     }
     text += '}';
   }
+  if (!line.monitors.empty()) {
+    Json list = Json::array();
+    for (std::size_t m = 0; m < monitors(); ++m) list.push_back(monitor_json(predictor_.monitor()->name(m), line.monitors[m]));
+    text += ", \"monitors\": ";
+    text += list.dump();
+  }
   text += "}\n";
   return text;
+}
+
+std::size_t PredictionLines::monitors() const {
+  return format_.monitors && predictor_.monitor() != nullptr ? predictor_.monitor()->formulas() : 0;
 }
 
 }  // namespace kizzasi::cli

@@ -23,6 +23,8 @@ struct PredictedLine {
   std::size_t quantile_stride = 0;
   const double* samples = nullptr;
   std::size_t sample_stride = 0;
+  // What the monitors say of the newest frame; empty: nothing new.
+  std::span<const MonitorVerdict> monitors{};
 };
 
 // Where numbers begin in a list that may be empty.
@@ -33,6 +35,7 @@ struct LineFormat {
   bool with_id = false, with_status = false;  // in CSV; JSON always says the status
   std::int64_t decimals = -1;                 // of every number; -1: the fewest digits that read back to the same double
   std::size_t samples = 0;
+  bool monitors = false;  // columns, or a list, of what they say
 };
 
 class PredictionLines {
@@ -47,6 +50,7 @@ class PredictionLines {
  private:
   std::string csv(const PredictedLine& line) const;
   std::string json(const PredictedLine& line) const;
+  std::size_t monitors() const;
   std::string name(std::size_t target) const;
 
   const Predictor& predictor_;

@@ -18,6 +18,7 @@
 #include "kizzasi/data/prepare.h"
 #include "kizzasi/engine/session.h"
 #include "kizzasi/io/frame_reader.h"
+#include "kizzasi/logic/parser.h"
 #include "kizzasi/signal/duration.h"
 
 namespace kizzasi::cli {
@@ -118,6 +119,10 @@ Result<int> stream(Options& options, const Context& context) {
   options.flag("--hold", ask.hold, "Observed channels hold their last value beyond the model's own horizon.");
   options.option("--max-gap N", ask.max_gap,
                  "Frames missing in time that are stepped as missing; after a longer gap the stream begins anew.");
+  options.option(
+      "--monitor \"FORMULA\"", ask.use.monitors,
+      "A formula of the constraint language that watches what was measured: its verdict (T, F, ?) and robustness stand beside each "
+      "prediction. May be repeated; it moves nothing.");
   options.flag("--csv", ask.csv_out, "Answers in CSV also where frames come as JSON.");
   declare_future(options, ask.future);
   ask.use.declare(options);
@@ -127,6 +132,9 @@ Result<int> stream(Options& options, const Context& context) {
   if (ask.max_gap < 0 || ask.max_gap > 1'000'000)
     return fail({Fault::kBadUse, fmt::format("{} is out of range", ask.max_gap), "--max-gap", "0 to 1000000", ""});
   ask.use.max_gap = ask.max_gap;
+  for (const std::string& formula : ask.use.monitors) {
+    if (auto parsed = logic::parse_formula({formula, "--monitor"}); !parsed) return fail(parsed.error());
+  }
   const auto frames = frame_options(ask);
   if (!frames) return fail(frames.error());
   auto predictor = load_model(ask.model, ask.use, true);
@@ -173,7 +181,7 @@ Result<int> stream(Options& options, const Context& context) {
       const bool json = context.json || (!ask.csv_out && !line.empty() && (line.front() == '{' || line.front() == '['));
       Schema shown = p.schema();
       if (!ask.zone.empty()) shown.zone = ask.zone;
-      lines.emplace(p, std::move(shown), p.levels(), LineFormat{json, false, true, ask.use.decimals, 0});
+      lines.emplace(p, std::move(shown), p.levels(), LineFormat{json, false, true, ask.use.decimals, 0, !ask.use.monitors.empty()});
       if (!print(lines->head()) || !flush()) return 0;
     }
     if (*kind != io::LineKind::kFrame) continue;
@@ -211,7 +219,8 @@ Result<int> stream(Options& options, const Context& context) {
                             one.quantiles.data(),
                             targets,
                             nullptr,
-                            0});
+                            0,
+                            session.verdicts()});
     } else if (auto done = session.forecast(outlook.fill(request, time_ns), ahead); done) {
       for (std::size_t h = 0; h < request.horizon; ++h) {
         answer += lines->line({step_ns == 0 ? ahead.time_ns[h] : data::later(time_ns, static_cast<std::int64_t>(h) + 1, step_ns),
@@ -222,7 +231,8 @@ Result<int> stream(Options& options, const Context& context) {
                                part(ahead.block.quantiles, h * targets),
                                request.horizon * targets,
                                nullptr,
-                               0});
+                               0,
+                               h == 0 ? session.verdicts() : std::span<const MonitorVerdict>()});
       }
     } else {
       if (ask.strict || done.error().fault == Fault::kBadUse) return fail(done.error());

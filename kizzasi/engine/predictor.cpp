@@ -26,13 +26,14 @@ class Fingerprint {
   std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-std::uint64_t identity_of(const ModelFile& file, std::span<const ConstraintText> constraints, std::span<const double> levels,
-                          Sampling sampling) {
+std::uint64_t identity_of(const ModelFile& file, std::span<const ConstraintText> constraints, std::span<const ConstraintText> monitors,
+                          std::span<const double> levels, Sampling sampling) {
   Fingerprint print;
   print.add(to_json(file.config).dump());
   print.add(to_json(file.schema).dump());
   print.add(file.normalizer.to_json().dump());
   print.add(to_json(constraints).dump());
+  for (const ConstraintText& monitor : monitors) print.add(monitor.that);
   for (const double level : levels) print.add(std::bit_cast<std::uint64_t>(level));
   for (const auto& [name, tensor] : file.weights) {
     print.add(name);
@@ -102,11 +103,18 @@ Result<std::shared_ptr<const Predictor>> Predictor::make(ModelFile file, Predict
   made->order_ = channel_order(made->file_.schema);
   made->can_reject_ =
       std::any_of(made->constraints_.begin(), made->constraints_.end(), [](const ConstraintText& c) { return c.otherwise == "reject"; });
-  made->layout_ =
-      SessionLayout(made->model_.layout(), made->guard_->state_bytes(), made->channels(), counts.targets, made->options_.levels.size());
-  made->identity_ = identity_of(made->file_, made->constraints_, made->options_.levels, sampling);
   const auto slower = static_cast<std::int64_t>(sampling.slower), faster = static_cast<std::int64_t>(sampling.faster);
   made->frame_ns_ = made->file_.schema.step_ns / faster * slower + made->file_.schema.step_ns % faster * slower / faster;
+  if (!made->options_.monitors.empty()) {
+    Schema watched = made->file_.schema;
+    watched.step_ns = made->frame_ns_;
+    auto monitor = Monitor::create(watched, made->options_.monitors);
+    if (!monitor) return fail(monitor.error());
+    made->monitor_ = std::move(*monitor);
+  }
+  made->layout_ = SessionLayout(made->model_.layout(), made->guard_->state_bytes(), made->monitor_ ? made->monitor_->state_bytes() : 0,
+                                made->channels(), counts.targets, made->options_.levels.size());
+  made->identity_ = identity_of(made->file_, made->constraints_, made->options_.monitors, made->options_.levels, sampling);
   made->file_.weights.clear();
   return std::shared_ptr<const Predictor>(std::move(made));
 }

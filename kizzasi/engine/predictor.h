@@ -12,12 +12,14 @@
 #include "kizzasi/decode/distribution.h"
 #include "kizzasi/engine/session_layout.h"
 #include "kizzasi/logic/guard.h"
+#include "kizzasi/logic/monitor/online.h"
 #include "kizzasi/model/model_file.h"
 
 namespace kizzasi {
 
 struct PredictorOptions {
   std::vector<ConstraintText> constraints;  // beside those in the model file
+  std::vector<ConstraintText> monitors;     // formulas that watch each stream and move nothing: Session::verdicts
   bool model_constraints = true;            // false: those in the model file do not apply
   EmittedGrid grid;                         // of the numbers that leave
   std::vector<double> levels;               // of the quantiles; empty: the calibration's, else the head's, else seven usual ones
@@ -42,6 +44,7 @@ class Predictor {
   const SignalModel& model() const noexcept { return model_; }
   const DistributionFamily& family() const noexcept { return family_; }
   const Guard& guard() const noexcept { return *guard_; }
+  const Monitor* monitor() const noexcept { return monitor_.get(); }  // null where no formula watches
   const Schema& schema() const noexcept { return file_.schema; }
   const Calibration& calibration() const noexcept { return calibration_; }
   const PredictorOptions& options() const noexcept { return options_; }
@@ -64,7 +67,7 @@ class Predictor {
 
   // The state of one session, field by field; docs/session.md describes it.
   const SessionLayout& layout() const noexcept { return layout_; }
-  // A number that two predictors share only when their states mean the same: model, constraints and levels.
+  // A number that two predictors share only when their states mean the same: model, constraints, monitors and levels.
   std::uint64_t identity() const noexcept { return identity_; }
 
  private:
@@ -76,6 +79,7 @@ class Predictor {
   SignalModel model_;
   DistributionFamily family_;
   std::unique_ptr<Guard> guard_;
+  std::unique_ptr<Monitor> monitor_;
   std::vector<ConstraintText> constraints_;
   Calibration calibration_;
   ChannelCounts counts_;

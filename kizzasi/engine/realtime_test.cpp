@@ -127,8 +127,13 @@ TEST(RealTime, StepsOfRandomModelsAllocateNothing) {
     const std::string text = text_of(model);
     const Series series = random_series(model, 50, 0.1, rng);
     const std::string first = model.schema.channels[model.schema.with_role(Role::kTarget)[0]].name;
-    const auto predictor = predictor_of(std::move(model), {{"range", fmt::format("-1 <= {} <= 1", first)},
-                                                           {"no", fmt::format("{} <= 0.5", first), seed % 2 == 0 ? "reject" : "hold"}});
+    PredictorOptions options;
+    options.monitors = {
+        {.name = "m", .that = fmt::format("always ({0} > 0 -> eventually[0, 3] mean({0}, 4 [samples]) < 0)", first), .where = "test"}};
+    const auto predictor = predictor_of(
+        std::move(model),
+        {{"range", fmt::format("-1 <= {} <= 1", first)}, {"no", fmt::format("{} <= 0.5", first), seed % 2 == 0 ? "reject" : "hold"}},
+        options);
     EXPECT_EQ(allocations_of_steps(predictor, series, 50), 0u) << text;
     // A prefill, a copy of the state back and a reset are as free.
     Session session = Session::prepare(predictor);

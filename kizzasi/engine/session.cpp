@@ -64,6 +64,11 @@ Session::Session(std::shared_ptr<const Predictor> predictor) : predictor_(std::m
   spread_.resize(targets);
   scratch_.resize(p.model().scratch_floats());
   p.guard().prepare(guard_report_);
+  if (p.monitor() != nullptr) {
+    monitor_scratch_.resize(p.monitor()->scratch_doubles());
+    verdicts_.resize(p.monitor()->formulas());
+    verdicts_before_ = verdicts_;
+  }
   show_buffers();
   reset();
 }
@@ -73,6 +78,7 @@ Session::Session(const Session& other) : Session(other.predictor_) {
   value_ = other.value_;
   raw_ = other.raw_;
   quantiles_ = other.quantiles_;
+  verdicts_ = other.verdicts_;
   prediction_ = other.prediction_;
   show_buffers();
 }
@@ -95,6 +101,8 @@ void Session::reset() noexcept {
   std::fill(state_.begin(), state_.end(), std::byte{0});
   p.model().reset(model_state());
   p.guard().reset(guard_state());
+  if (p.monitor() != nullptr) p.monitor()->reset(monitor_state());
+  std::ranges::fill(verdicts_, MonitorVerdict{});
   state_field<std::uint64_t>(std::span(state_), p.layout().identity_at, 1)[0] = p.identity();
   std::ranges::fill(numbers(p.layout().measured_at, p.channels()), kNan);
   std::ranges::fill(numbers(p.layout().emitted_at, p.targets()), kNan);
@@ -115,12 +123,16 @@ Result<void> Session::restore(std::span<const std::byte> state) {
                  "one with the same model, constraints and levels", ""});
   }
   std::copy(state.begin(), state.end(), state_.begin());
+  std::ranges::fill(verdicts_, MonitorVerdict{});
   return {};
 }
 
 std::span<std::byte> Session::model_state() noexcept { return std::span(state_).first(predictor_->layout().model_bytes); }
 std::span<std::byte> Session::guard_state() noexcept {
   return std::span(state_).subspan(predictor_->layout().guard_at, predictor_->layout().guard_bytes);
+}
+std::span<std::byte> Session::monitor_state() noexcept {
+  return std::span(state_).subspan(predictor_->layout().monitor_at, predictor_->layout().monitor_bytes);
 }
 std::span<std::uint64_t> Session::counts() noexcept {
   return state_field<std::uint64_t>(std::span(state_), predictor_->layout().counts_at, kSessionCounts);
@@ -150,6 +162,10 @@ std::int64_t Session::last_time_ns() const noexcept {
 
 // Time.
 
+std::int64_t Session::grid_ns() const noexcept {
+  return static_cast<std::int64_t>(state_field<std::uint64_t>(std::span<const std::byte>(state_), predictor_->layout().clock_at, 3)[2]);
+}
+
 // How many steps the frame lies after the last one; 0: it is not newer.
 std::int64_t Session::frames_since_last(std::int64_t time_ns) const noexcept {
   const auto clock = state_field<std::uint64_t>(std::span<const std::byte>(state_), predictor_->layout().clock_at, 3);
@@ -174,7 +190,10 @@ bool Session::arrive(std::int64_t& time_ns) noexcept {
     ++counts()[kCountLateFrames];
     return false;
   }
-  if (p.can_reject()) std::copy(state_.begin(), state_.end(), before_.begin());
+  if (p.can_reject()) {
+    std::copy(state_.begin(), state_.end(), before_.begin());
+    std::ranges::copy(verdicts_, verdicts_before_.begin());
+  }
   const auto grid = static_cast<std::int64_t>(clock[2]);
   if (steps - 1 > p.options().max_gap) {
     std::array<std::uint64_t, kSessionCounts> kept{};
@@ -231,10 +250,18 @@ void Session::enter(std::int64_t time_ns, std::span<const double> values) noexce
   if (++waiting_ == kRowsAtOnce) push();
 }
 
+// Shows the monitors what was measured. The time is that of the grid, so that a frame is one sample whatever the clock's jitter.
+void Session::watch(std::int64_t time_ns) noexcept {
+  if (predictor_->monitor() == nullptr) return;
+  const FloatEnv exact(Denormals::kKeep);
+  predictor_->monitor()->step(monitor_state(), time_ns, measured_, verdicts_, monitor_scratch_);
+}
+
 void Session::enter_missing(std::int64_t time_ns) noexcept {
   std::ranges::fill(measured_, kNan);
   const std::uint64_t missing = counts()[kCountMissingValues];
   enter(time_ns, measured_);
+  watch(time_ns);
   counts()[kCountMissingValues] = missing;  // counted as a frame of a gap, not as values
   ++counts()[kCountGapFrames];
 }
@@ -273,6 +300,7 @@ const Prediction& Session::step(const Frame& frame, std::span<const double> know
     return prediction_;
   }
   enter(time_ns, frame.values);
+  watch(grid_ns());
   push();
   const std::int64_t step = predictor_->schema().step_ns;
   predict(later(time_ns, step == 0 ? kRowOfNoTime : step), known_next);
@@ -283,7 +311,9 @@ void Session::prefill(const Series& series, std::size_t begin, std::size_t end) 
   const FloatEnv env;
   for (std::size_t r = begin; r < end; ++r) {
     std::int64_t time_ns = series.time_ns(r);
-    if (arrive(time_ns)) enter(time_ns, series.row(r));
+    if (!arrive(time_ns)) continue;
+    enter(time_ns, series.row(r));
+    watch(grid_ns());
   }
   push();
 }
@@ -386,6 +416,7 @@ void Session::constrain(std::int64_t time_ns, std::span<const double> known_next
   const GuardStatus status = p.guard().propose(guard_state(), time_ns, emitted_, guard_report_, guard_scratch_);
   if (status == GuardStatus::kRejected) {
     std::ranges::copy(before_, state_.begin());
+    std::ranges::copy(verdicts_before_, verdicts_.begin());
     ++counts()[kCountRejected];
     prediction_.status = StepStatus::kRejected;
     prediction_.step = counts()[kCountFrames];

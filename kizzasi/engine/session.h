@@ -67,6 +67,11 @@ class Session {
 
   void reset() noexcept;
 
+  // What the predictor's monitors say of the stream of measured frames, one a formula, after the last frame that was taken; a missing
+  // value, and each frame of a gap, is unknown to them. Samples are counted from the reset, or where the stream began anew. Valid until the
+  // next call.
+  std::span<const MonitorVerdict> verdicts() const noexcept { return verdicts_; }
+
   const Predictor& predictor() const noexcept { return *predictor_; }
   SessionReport report() const noexcept;
   std::uint64_t frames() const noexcept;
@@ -74,7 +79,7 @@ class Session {
 
   std::span<const std::byte> state() const noexcept { return state_; }
   std::vector<std::byte> snapshot() const { return {state_.begin(), state_.end()}; }
-  // A block that a session of an equal predictor wrote; any other is refused and nothing changes.
+  // A block that a session of an equal predictor wrote; any other is refused and nothing changes. Verdicts come with the next frame.
   Result<void> restore(std::span<const std::byte> state);
 
  private:
@@ -82,13 +87,16 @@ class Session {
 
   std::span<std::byte> model_state() noexcept;
   std::span<std::byte> guard_state() noexcept;
+  std::span<std::byte> monitor_state() noexcept;
   std::span<std::uint64_t> counts() noexcept;
   std::span<double> numbers(std::size_t offset, std::size_t count) noexcept;
   void show_buffers() noexcept;
 
+  std::int64_t grid_ns() const noexcept;
   std::int64_t frames_since_last(std::int64_t time_ns) const noexcept;
   bool arrive(std::int64_t& time_ns) noexcept;
   void enter(std::int64_t time_ns, std::span<const double> values) noexcept;
+  void watch(std::int64_t time_ns) noexcept;
   void enter_missing(std::int64_t time_ns) noexcept;
   void learn() noexcept;
   void push() noexcept;
@@ -102,10 +110,11 @@ class Session {
   Prediction prediction_;
   std::vector<double> value_, raw_, quantiles_;  // (targets), (targets), (levels, targets)
   // Scratch of a step; nothing in it outlives the step.
-  std::vector<double> measured_, emitted_, member_, guard_scratch_;
+  std::vector<double> measured_, emitted_, member_, guard_scratch_, monitor_scratch_;
   AlignedVector<float> rows_, known_, params_, anchor_, spread_, scratch_;
   std::size_t waiting_ = 0;  // rows in rows_ that were entered and not yet pushed
   GuardReport guard_report_;
+  std::vector<MonitorVerdict> verdicts_, verdicts_before_;  // (monitors)
 };
 
 }  // namespace kizzasi

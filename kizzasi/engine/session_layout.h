@@ -35,7 +35,8 @@ struct SessionLayout {
   StateLayout fields;
   std::size_t model_bytes = 0;  // the model's own state stands first, its fields named "model.<field>"
   std::size_t guard_at = 0, guard_bytes = 0;
-  std::size_t identity_at = 0;  // u64: Predictor::identity of the session that wrote the state
+  std::size_t monitor_at = 0, monitor_bytes = 0;  // field "monitor"; absent where no formula watches
+  std::size_t identity_at = 0;                    // u64: Predictor::identity of the session that wrote the state
   std::size_t clock_at = 0;   // u64 (3): 1 where a frame was seen; its time; its place on the grid of steps (nanoseconds, two's complement)
   std::size_t counts_at = 0;  // u64 (kSessionCounts)
   std::size_t distance_at = 0;    // f64 (1): sum of the distances that constraints moved predictions
@@ -45,7 +46,8 @@ struct SessionLayout {
   std::size_t adaptation_at = 0;  // f64 (targets, levels): what adaptive conformal inference adds to each level
 
   SessionLayout() = default;
-  SessionLayout(const StateLayout& model, std::size_t guard_state_bytes, std::size_t channels, std::size_t targets, std::size_t levels);
+  SessionLayout(const StateLayout& model, std::size_t guard_state_bytes, std::size_t monitor_state_bytes, std::size_t channels,
+                std::size_t targets, std::size_t levels);
 };
 
 template <typename T>

@@ -76,6 +76,109 @@ TEST(Session, StepEqualsRunForAnySplit) {
   std::printf("%zu models: step equals run for any split\n", cases(150));
 }
 
+// --- Monitors
+// -----------------------------------------------------------------------------------------------------------------------------
+
+std::vector<ConstraintText> formulas_over(const Schema& schema, Rng& rng) {
+  const std::string x = schema.channels[rng.below(schema.size())].name, y = schema.channels[rng.below(schema.size())].name;
+  std::vector<ConstraintText> out;
+  for (const std::string& that : {"always (" + x + " >= 0 -> eventually[0, 4] " + y + " >= 0.3)", "historically[0, 3] " + x + " <= 1",
+                                  "mean(" + x + ", 5 [samples]) <= 0.5", "once " + y + " > 2", x + " - prev(" + x + ", 1) <= 0.7"}) {
+    out.push_back({.name = that, .that = that, .where = "test"});
+  }
+  return out;
+}
+
+// Equal but for the positions that no verdict has yet.
+void same_verdict(const MonitorVerdict& a, const MonitorVerdict& b) {
+  ASSERT_EQ(a.position, b.position);
+  ASSERT_EQ(a.truth, b.truth);
+  ASSERT_EQ(a.final, b.final);
+  ASSERT_EQ(bits(std::vector{a.low, a.high}), bits(std::vector{b.low, b.high}));
+}
+
+TEST(Session, MonitorsSeeWhatWasMeasuredAndMoveNothing) {
+  for (std::uint64_t seed = 0; seed < cases(100); ++seed) {
+    Rng rng(seed + 77);
+    ModelFile model = random_model(rng);
+    const Series series = random_series(model, 40, 0.1, rng);
+    const ModelFile copy = model;
+    PredictorOptions options;
+    options.monitors = formulas_over(model.schema, rng);
+    const auto watched = predictor_of(std::move(model), {}, options), plain = predictor_of(copy);
+    const auto monitor = Monitor::create(copy.schema, options.monitors);
+    ASSERT_TRUE(monitor) << monitor.error().text();
+    AlignedVector<std::byte> state((*monitor)->state_bytes());
+    std::vector<double> scratch((*monitor)->scratch_doubles());
+    std::vector<MonitorVerdict> verdicts(options.monitors.size());
+    (*monitor)->reset(state);
+    Session one = Session::prepare(watched), other = Session::prepare(plain), saved = one;
+    for (std::size_t r = 0; r < series.rows(); ++r) {
+      const Frame frame = series.frame(r);
+      ASSERT_EQ(seen(one.step(frame)), seen(other.step(frame)));
+      // The same frames, with what the session takes for no measurement left out.
+      std::vector<double> row(frame.values.begin(), frame.values.end());
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        if (!(std::abs(copy.normalizer.normalise(row[c], c)) <= 1e6)) row[c] = std::nan("");
+      }
+      (*monitor)->step(state, series.time_ns(r), row, verdicts, scratch);
+      for (std::size_t f = 0; f < verdicts.size(); ++f) same_verdict(one.verdicts()[f], verdicts[f]);
+      if (r == series.rows() / 2) {
+        saved = Session::prepare(watched);
+        ASSERT_TRUE(saved.restore(one.snapshot()));
+        ASSERT_EQ(saved.verdicts()[0].position, -1);
+      }
+      if (r > series.rows() / 2) {
+        saved.step(frame);
+        for (std::size_t f = 0; f < verdicts.size(); ++f) same_verdict(saved.verdicts()[f], one.verdicts()[f]);
+        ASSERT_TRUE(std::ranges::equal(saved.state(), one.state()));
+      }
+    }
+    // A copy goes on by itself; a forecast changes nothing; another set of formulas is another predictor.
+    Session copied = one;
+    Forecast ahead;
+    ForecastRequest request;
+    request.horizon = 3;
+    request.observed_plan = ObservedPlan::kHold;
+    (void)one.forecast(request, ahead);
+    ASSERT_TRUE(std::ranges::equal(copied.state(), one.state()));
+    EXPECT_FALSE(other.restore(one.snapshot()));
+    one.reset();
+    EXPECT_EQ(one.verdicts()[0].position, -1);
+  }
+}
+
+TEST(Session, MonitorsCountAFrameAsOneSampleWhateverTheClockDoes) {
+  Rng rng(5);
+  ModelFile model = random_model(rng);
+  while (model.schema.step_ns == 0) model = random_model(rng);
+  const std::int64_t step = model.schema.step_ns;
+  PredictorOptions options;
+  const std::string x = model.schema.channels[model.schema.with_role(Role::kTarget)[0]].name;
+  options.monitors = {{.name = "m", .that = x + " <= 1e9", .where = "test"}};
+  options.max_gap = 5;
+  const std::size_t channels = model.schema.size();
+  const auto predictor = predictor_of(std::move(model), {}, options);
+  Session session = Session::prepare(predictor);
+  const std::vector<double> values(channels, 0.0);
+  std::int64_t time = 0, expected = 0;
+  for (int i = 0; i < 400; ++i) {
+    session.step({time, values});
+    ASSERT_EQ(session.verdicts()[0].position, expected) << i;
+    ASSERT_GT(session.verdicts()[0].truth, 0);
+    const std::int64_t steps = 1 + static_cast<std::int64_t>(rng.below(10) == 0 ? rng.below(4) : 0);  // gaps are samples, unknown ones
+    const std::uint64_t before = session.frames();
+    time += steps * step + static_cast<std::int64_t>((rng.uniform() - 0.5) * 0.4 * static_cast<double>(step));
+    Session ahead = session;
+    ahead.step({time, values});
+    expected += static_cast<std::int64_t>(ahead.frames() - before);
+  }
+  session.step({time + 100 * step, values});  // the stream begins anew
+  EXPECT_EQ(session.verdicts()[0].position, 0);
+  session.step({time, values});  // late: nothing was taken
+  EXPECT_EQ(session.verdicts()[0].position, 0);
+}
+
 // What a prefill leaves is what stepping leaves, but for what only predicting writes.
 TEST(Session, PrefillEqualsStepForTheModel) {
   for (std::uint64_t seed = 0; seed < cases(150); ++seed) {

@@ -71,6 +71,10 @@ def without_times():
     schema = json.loads(head["__metadata__"]["schema"])
     schema["step_ns"] = 0
     head["__metadata__"]["schema"] = json.dumps(schema)
+    changed = json.dumps(head).encode()
+    pathlib.Path("rows.kz").write_bytes(struct.pack("<Q", len(changed)) + changed + model[8 + size:])
+    assert "their sum is" in run("forecast", "rows.kz", "d.csv", code=1)[1], "a change is seen"
+    del head["__metadata__"]["checksum"]
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 8)
     pathlib.Path("rows.kz").write_bytes(struct.pack("<Q", len(text)) + text + model[8 + size:])
@@ -210,6 +214,24 @@ def test_stream():
     assert [a["values"]["flow"] for a in answers] == [float(r["flow"]) for r in rows], "CSV and JSON lines are the same frames"
     ahead = run("stream", "m.kz", "-h", "3", text=recording(5))[0]
     assert [r["step"] for r in table(ahead)] == ["1", "2", "3"] * 5
+
+
+def test_monitors_beside_a_stream():
+    """What watches a stream says what `monitor` says of the same frames, and moves nothing."""
+    formulas = ["always (flow > 5 -> eventually[0, 1h] flow < 3)", "mean(level, 1h) <= 2.5", "flow - prev(flow, 1) <= 0.5"]
+    words = [word for formula in formulas for word in ("--monitor", formula)]
+    text = recording(40).replace("2.5000", "")
+    plain, watched = table(run("stream", "m.kz", text=text)[0]), table(run("stream", "m.kz", *words, text=text)[0])
+    assert [{key: row[key] for key in plain[0]} for row in watched] == plain
+    for number, formula in enumerate(formulas, 1):
+        alone = table(run("monitor", formula, "-", "--step", "15min", text=text)[0])
+        ours = [[row[f"monitor_{number}" + end] for end in ("_sample", "", "_low", "_high")] for row in watched if row[f"monitor_{number}"]]
+        assert ours == [[row["t"], row["verdict"], row["low"], row["high"]] for row in alone], formula
+    answers = [json.loads(line) for line in run("stream", "m.kz", *words, "-h", "2", "--json", text=text)[0].splitlines()]
+    assert "monitors" in answers[0] and "monitors" not in answers[1]
+    assert answers[-2]["monitors"][0]["formula"] == formulas[0] and answers[-2]["monitors"][2]["verdict"] in "TF?"
+    assert "flwo" in run("stream", "m.kz", "--monitor", "flwo > 3", code=1, text=text)[1]
+    run("stream", "m.kz", "--monitor", "flow >", code=1, text=text)
 
 
 def test_what_is_known_ahead_reaches_a_stream():
