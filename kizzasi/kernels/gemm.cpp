@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "kizzasi/kernels/backend.h"
@@ -15,9 +16,8 @@
 #ifndef KIZZASI_KERNELS_GEMM_SIZES
 #define KIZZASI_KERNELS_GEMM_SIZES
 namespace kizzasi::kernels {
-constexpr std::size_t kPanelRows = 6;  // rows of c a tile: 6 x 2 sums, 2 vectors of b and 1 value of a fill the 16 registers of AVX2
-constexpr std::size_t kDepth = 256;    // of k at a time
-constexpr std::size_t kRowBlock = 16 * kPanelRows;
+constexpr std::size_t kDepth = 256;  // of k at a time
+constexpr std::size_t kRowBlock = 96;
 constexpr std::size_t kColumnBlock = 1024;
 constexpr std::size_t kWidestPanel = 32;  // columns of c a tile: two vectors of the widest target
 
@@ -39,6 +39,9 @@ HWY_BEFORE_NAMESPACE();
 namespace kizzasi::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::CappedTag<float, kWidestPanel / 2>;
+// Rows of c a tile: 6 x 2 sums, 2 vectors of b and 1 value of a fill 16 registers; where there are 32, twice as many.
+constexpr std::size_t kPanelRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+static_assert(kRowBlock % kPanelRows == 0);
 
 // c (R, 2 vectors) = or += a (k, 6) b (k, 2 vectors), both packed.
 template <std::size_t R>
@@ -64,42 +67,60 @@ HWY_INLINE void tile(std::size_t depth, const float* HWY_RESTRICT a, const float
   }
 }
 
+template <std::size_t R = kPanelRows>
 void tile_rows(std::size_t rows, std::size_t depth, const float* a, const float* b, float* c, std::size_t stride, bool add) {
-  switch (rows) {
-    case 1:
-      return tile<1>(depth, a, b, c, stride, add);
-    case 2:
-      return tile<2>(depth, a, b, c, stride, add);
-    case 3:
-      return tile<3>(depth, a, b, c, stride, add);
-    case 4:
-      return tile<4>(depth, a, b, c, stride, add);
-    case 5:
-      return tile<5>(depth, a, b, c, stride, add);
-    default:
-      return tile<6>(depth, a, b, c, stride, add);
+  if constexpr (R > 1) {
+    if (rows < R) return tile_rows<R - 1>(rows, depth, a, b, c, stride, add);
   }
+  tile<R>(depth, a, b, c, stride, add);
 }
 
-// [count / width] panels of (depth, width); `along`: the step in the source from one of the `count` to the next, `down`: along k.
+// Four rows of four: what stood beside each other comes to stand below each other.
+HWY_INLINE void turn(const float* from, std::size_t along, float* to, std::size_t width) {
+  const hn::FixedTag<float, 4> q;
+  const auto r0 = hn::LoadU(q, from), r1 = hn::LoadU(q, from + along), r2 = hn::LoadU(q, from + 2 * along),
+             r3 = hn::LoadU(q, from + 3 * along);
+  const auto t0 = hn::InterleaveLower(q, r0, r2), t1 = hn::InterleaveLower(q, r1, r3);
+  const auto t2 = hn::InterleaveUpper(q, r0, r2), t3 = hn::InterleaveUpper(q, r1, r3);
+  hn::StoreU(hn::InterleaveLower(q, t0, t1), q, to);
+  hn::StoreU(hn::InterleaveUpper(q, t0, t1), q, to + width);
+  hn::StoreU(hn::InterleaveLower(q, t2, t3), q, to + 2 * width);
+  hn::StoreU(hn::InterleaveUpper(q, t2, t3), q, to + 3 * width);
+}
+
+// [count / width] panels of (depth, width); `along`: the step in the source from one of the `count` to the next, `down`: along k; one of
+// the two is 1. kWidth: the width where it is known, or 0.
+template <std::size_t kWidth>
 void pack(const float* from, std::size_t along, std::size_t down, std::size_t count, std::size_t width, std::size_t depth, float* to) {
+  if constexpr (kWidth > 0) width = kWidth;
   for (std::size_t begin = 0; begin < count; begin += width, to += depth * width, from += width * along) {
     const std::size_t here = std::min(width, count - begin);
     if (here < width) std::fill_n(to, depth * width, 0.0f);
     if (along == 1) {
-      for (std::size_t k = 0; k < depth; ++k) std::copy_n(from + k * down, here, to + k * width);
-    } else {
-      std::size_t i = 0;
-      for (; i + 4 <= here; i += 4) {  // four rows at a time: their reads run side by side and their writes share a line
-        const float *p0 = from + i * along, *p1 = p0 + along, *p2 = p1 + along, *p3 = p2 + along;
-        for (std::size_t k = 0; k < depth; ++k) {
-          float* line = to + k * width + i;
-          line[0] = p0[k * down], line[1] = p1[k * down], line[2] = p2[k * down], line[3] = p3[k * down];
+      for (std::size_t k = 0; k < depth; ++k) {
+        const float* line = from + k * down;
+        if (here < width) {
+          for (std::size_t i = 0; i < here; ++i) to[k * width + i] = line[i];
+        } else if constexpr (kWidth > 0) {
+          std::memcpy(to + k * kWidth, line, kWidth * sizeof(float));
+        } else {
+          const Lanes d;
+          hn::StoreU(hn::LoadU(d, line), d, to + k * width);
+          hn::StoreU(hn::LoadU(d, line + width / 2), d, to + k * width + width / 2);
         }
       }
-      for (; i < here; ++i) {
-        for (std::size_t k = 0; k < depth; ++k) to[k * width + i] = from[i * along + k * down];
+      continue;
+    }
+    std::size_t i = 0;
+    for (; i + 4 <= here; i += 4) {
+      std::size_t k = 0;
+      for (; k + 4 <= depth; k += 4) turn(from + i * along + k, along, to + k * width + i, width);
+      for (; k < depth; ++k) {
+        for (std::size_t r = i; r < i + 4; ++r) to[k * width + r] = from[r * along + k];
       }
+    }
+    for (; i < here; ++i) {
+      for (std::size_t k = 0; k < depth; ++k) to[k * width + i] = from[i * along + k];
     }
   }
 }
@@ -111,10 +132,10 @@ void multiply(Operand a, Operand b, std::size_t depth, MatrixSpan c, bool accumu
     for (std::size_t k0 = 0; k0 < depth; k0 += kDepth) {
       const std::size_t deep = std::min(kDepth, depth - k0);
       const bool add = accumulate || k0 > 0;
-      pack(b.at(k0, j0), b.column, b.row, columns, width, deep, packing.b);
+      pack<0>(b.at(k0, j0), b.column, b.row, columns, width, deep, packing.b);
       for (std::size_t i0 = 0; i0 < c.rows; i0 += kRowBlock) {
         const std::size_t rows = std::min(kRowBlock, c.rows - i0);
-        pack(a.at(i0, k0), a.row, a.column, rows, kPanelRows, deep, packing.a);
+        pack<kPanelRows>(a.at(i0, k0), a.row, a.column, rows, kPanelRows, deep, packing.a);
         for (std::size_t j = 0; j < columns; j += width) {
           const std::size_t wide = std::min(width, columns - j);
           for (std::size_t i = 0; i < rows; i += kPanelRows) {
