@@ -73,10 +73,13 @@ Var<T> rms_norm_groups(Var<T> x, std::size_t groups, Var<T> gain, T epsilon) {
       }
     }
     if (gv != nullptr && t.wants_gradient(gain.id)) {
-      add_rows(pieces / groups, t.grad(gain.id), [=](std::size_t row, std::size_t j) {
-        const std::size_t at = row * groups * n + j;
-        return g[at] * xv[at] * r[row * groups + j / n];
-      });
+      // Group by group, so that no division stands in the loop.
+      for (std::size_t group = 0; group < groups; ++group) {
+        add_rows(pieces / groups, t.grad(gain.id).subspan(group * n, n), [=](std::size_t row, std::size_t j) {
+          const std::size_t at = (row * groups + group) * n + j;
+          return g[at] * xv[at] * r[row * groups + group];
+        });
+      }
     }
   };
   const Var<T> y = tape.record(x.dims(), {x, gain}, adjoint);
