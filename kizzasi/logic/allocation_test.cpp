@@ -35,6 +35,17 @@ TEST(Allocation, NeitherDoesOneThatSolvesProgramsAndRemembers) {
                                     {"deadline", "a > 3 -> eventually[0, 5] d < 2"},
                                     {"accel", "abs(accel(a)) <= 90000", "warn"}};
   texts.push_back({.name = "soft", .that = "b + c <= 0 or d >= 0", .soft = true});
+  texts.push_back({.name = "curved and soft", .that = "norm(a, d) <= 5", .soft = true});
+  texts.push_back({.name = "own", .that = "own(a, b) <= 9"});
+  texts.back().functions = {std::make_shared<const UserFunction>(UserFunction{.name = "own",
+                                                                              .arguments = 2,
+                                                                              .value =
+                                                                                  [](std::span<const double> x, std::span<double> slopes) {
+                                                                                    if (!slopes.empty())
+                                                                                      slopes[0] = 2 * x[0], slopes[1] = 1;
+                                                                                    return x[0] * x[0] + x[1];
+                                                                                  },
+                                                                              .shape = FunctionShape::kConvex})};
   for (const int decimals : {-1, 3}) step_without_memory(texts, decimals, 300);
 }
 

@@ -36,7 +36,7 @@ Result<BatchChecker> BatchChecker::make(const Schema& schema, std::span<const Co
   for (const ConstraintText& text : constraints) {
     auto guard = compile_guard(schema, std::span(&text, 1), {});
     if (!guard) return fail(guard.error());
-    const Source source{text.that, text.where, text.line, text.column};
+    const Source source = source_of(text);
     const auto formula = parse_formula(source);
     if (!formula) return fail(formula.error());
     const auto root = builder.add(*formula, source);

@@ -227,6 +227,8 @@ class Binder {
         return quotient(f);
       case Op::kCall:
         return call(f);
+      case Op::kUser:
+        return not_linear(f, "a function of the caller's own");
       default:
         (void)bad(f.offset, fmt::format("'{}' is true or false, not a number", print(f)), "a number", "");
         return {};

@@ -15,8 +15,6 @@
 namespace kizzasi::logic {
 namespace {
 
-Source source_of(const ConstraintText& text) { return {text.that, text.where, text.line, text.column}; }
-
 std::optional<Policy> policy_of(std::string_view word) {
   if (word == "project") return Policy::kProject;
   if (word == "reject") return Policy::kReject;

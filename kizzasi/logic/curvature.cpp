@@ -98,6 +98,15 @@ Curve curve_of(const NodeGraph& graph, std::uint32_t index) {
       const Curve one = a(), other = node.kind == NodeKind::kAbs ? Curve::kStill : b();
       return one == Curve::kStill && other == Curve::kStill ? Curve::kStill : Curve::kOther;
     }
+    case NodeKind::kArgument:  // the most of all arguments so far
+      return std::max(a(), b());
+    case NodeKind::kUser: {
+      const Curve arguments = a();
+      if (arguments == Curve::kStill) return Curve::kStill;
+      const FunctionShape shape = graph.functions[static_cast<std::size_t>(node.low)]->shape;
+      if (arguments != Curve::kAffine || shape == FunctionShape::kAny) return Curve::kOther;
+      return shape == FunctionShape::kAffine ? Curve::kAffine : shape == FunctionShape::kConvex ? Curve::kConvex : Curve::kConcave;
+    }
     case NodeKind::kPrevious:
       return node.low == 0 ? a() : Curve::kStill;
     case NodeKind::kWindowVariance:
@@ -124,7 +133,8 @@ std::vector<bool> nodes_of_now(const NodeGraph& graph, std::initializer_list<std
     if (leaf) continue;
     open.push_back(node.a);
     const bool two = node.kind == NodeKind::kAdd || node.kind == NodeKind::kSubtract || node.kind == NodeKind::kMultiply ||
-                     node.kind == NodeKind::kDivide || node.kind == NodeKind::kLesser || node.kind == NodeKind::kGreater;
+                     node.kind == NodeKind::kDivide || node.kind == NodeKind::kLesser || node.kind == NodeKind::kGreater ||
+                     node.kind == NodeKind::kArgument;
     if (two) open.push_back(node.b);
   }
   return used;

@@ -53,6 +53,7 @@ int binding(Op op) {
     case Op::kChannel:
     case Op::kEveryChannel:
     case Op::kCall:
+    case Op::kUser:
     case Op::kProposition:
     case Op::kTrue:
     case Op::kFalse:
@@ -100,6 +101,7 @@ class Printer {
         return fmt::format("{} {} {}", show(f.operands[0], here), word(f.op), show(f.operands[1], here + 1));
       }
       case Op::kCall:
+      case Op::kUser:
         return call(f, f.text);
       case Op::kRise:
       case Op::kFall:
@@ -187,11 +189,24 @@ const char* to_string(Comparison comparison) {
 }
 
 const char* word(Op op) {
-  constexpr const char* kWords[] = {"a number",   "a channel",    "*",     "-",     "+",       "-",         "*",
-                                    "/",          "a function",   "<=",    "== +-", "in",      "not",       "and",
-                                    "xor",        "or",           "->",    "<->",   "next",    "previous",  "always",
-                                    "eventually", "historically", "once",  "until", "release", "since",     "unless",
-                                    "a channel",  "true",         "false", "rise",  "fall",    "hysteresis"};
+  constexpr const char* kWords[] = {"a number",   "a channel",
+                                    "*",          "-",
+                                    "+",          "-",
+                                    "*",          "/",
+                                    "a function", "a function of the caller's own",
+                                    "<=",         "== +-",
+                                    "in",         "not",
+                                    "and",        "xor",
+                                    "or",         "->",
+                                    "<->",        "next",
+                                    "previous",   "always",
+                                    "eventually", "historically",
+                                    "once",       "until",
+                                    "release",    "since",
+                                    "unless",     "a channel",
+                                    "true",       "false",
+                                    "rise",       "fall",
+                                    "hysteresis"};
   return kWords[static_cast<std::size_t>(op)];
 }
 

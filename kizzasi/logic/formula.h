@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kizzasi/signal/user_function.h"
 
 namespace kizzasi::logic {
 
@@ -19,6 +22,7 @@ enum class Op : std::uint8_t {
   kMultiply,
   kDivide,
   kCall,  // text = the function
+  kUser,  // text = its name, function: one of the caller's own
   // Conditions.
   kCompare,  // a chain: operands e0 c0 e1 c1 e2 ...
   kWithin,   // e0 == e1 +- e2
@@ -72,8 +76,9 @@ struct Formula {
   std::vector<Comparison> comparisons;
   Interval interval;
   From from = From::kDefault;
-  bool strong = false;  // X[!], Y[!]
-  int depth = 1;        // of the tree
+  bool strong = false;                             // X[!], Y[!]
+  int depth = 1;                                   // of the tree
+  std::shared_ptr<const UserFunction> function{};  // kUser
 
   friend bool operator==(const Formula& a, const Formula& b) {
     return a.op == b.op && a.number == b.number && a.text == b.text && a.operands == b.operands && a.comparisons == b.comparisons &&

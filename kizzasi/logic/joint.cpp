@@ -43,6 +43,7 @@ class JointBuilder {
       if (!understand(j_->literals_[i], graph, i)) return tl::unexpected(*error_);
     }
     for (JointClause& clause : j_->clauses_) {
+      clause.enforced = clause.enforced && j_->constraints_[clause.constraint].enforced;
       if (!gather(clause)) return tl::unexpected(*error_);
     }
     find_rates(graph);
@@ -57,10 +58,7 @@ class JointBuilder {
   }
 
  private:
-  Source source_of(std::uint32_t constraint) const {
-    const ConstraintText& text = j_->constraints_[constraint].text;
-    return {text.that, text.where, text.line, text.column};
-  }
+  Source source_of(std::uint32_t constraint) const { return logic::source_of(j_->constraints_[constraint].text); }
 
   // A branch with what it takes on.
   struct Way {
@@ -260,6 +258,7 @@ class JointBuilder {
     const Curve left = curve_of(graph, literal.left), right = curve_of(graph, literal.right);
     const auto is_flat = [](Curve c) { return c <= Curve::kAffine; };
     if (is_flat(left) && is_flat(right)) return true;
+    if (!j_->constraints_[constraint].enforced) return true;  // judged only: any set will do
     const auto bends_up = [](Curve c) { return c == Curve::kSquares || c == Curve::kQuadratic || c <= Curve::kAffine; };
     bool convex = literal.relation != NodeKind::kEqual && !literal.apart;
     if (bends_up(left) && bends_up(right)) {
@@ -267,6 +266,11 @@ class JointBuilder {
     } else {
       convex =
           convex && (is_flat(left) || left == Curve::kConvex || left == Curve::kSquares) && (is_flat(right) || right == Curve::kConcave);
+    }
+    if (!convex && j_->constraints_[constraint].text.otherwise != "project") {
+      // Judged as the prediction stands, and again when all has moved; nothing is moved for its sake.
+      j_->constraints_[constraint].enforced = false;
+      return true;
     }
     if (!convex) {
       return bad(constraint, offset, "its set of allowed values is not convex, and this version does not enforce it",

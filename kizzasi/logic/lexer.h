@@ -1,11 +1,14 @@
 // The words and signs of a constraint, each with the place where it stands.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kizzasi/base/error.h"
+#include "kizzasi/signal/constraint_text.h"
 
 namespace kizzasi::logic {
 
@@ -15,10 +18,14 @@ struct Source {
   std::string_view name;   // "limits.toml", "--limit"
   std::size_t line = 0;    // of the first character; 0: the text stands in no file, or `name` holds the line
   std::size_t column = 1;  // of the first character
+  std::span<const std::shared_ptr<const UserFunction>> functions{};  // that it may name
 
   // "limits.toml:3:14", "--limit:5" of the character at this byte.
   std::string place(std::size_t offset) const;
 };
+
+// What is viewed outlives the source.
+inline Source source_of(const ConstraintText& text) { return {text.that, text.where, text.line, text.column, text.functions}; }
 
 struct Token {
   enum class Kind { kEnd, kNumber, kWord, kQuoted, kSign };

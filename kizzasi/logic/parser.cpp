@@ -360,7 +360,11 @@ class Parser {
   Parsed call(const Token& token) {
     const auto* rule = std::find_if(kFunctions.begin(), kFunctions.end(), [&](const FunctionRule& r) { return r.name == token.text; });
     if (rule == kFunctions.end()) {
+      for (const std::shared_ptr<const UserFunction>& own : source_.functions) {
+        if (own->name == token.text) return own_call(token, own);
+      }
       std::vector<std::string> names;
+      for (const std::shared_ptr<const UserFunction>& own : source_.functions) names.push_back(own->name);
       for (const FunctionRule& known : kFunctions) names.emplace_back(known.name);
       return bad(token.offset, fmt::format("there is no function '{}'", token.text), fmt::format("one of {}", fmt::join(names, ", ")),
                  did_you_mean(token.text, names));
@@ -396,6 +400,31 @@ class Parser {
     const Op op = f.text == "rise" ? Op::kRise : f.text == "fall" ? Op::kFall : f.text == "hysteresis" ? Op::kHysteresis : Op::kCall;
     if (op != Op::kCall) f.text.clear();
     f.op = op;
+    return measured_depth(std::move(f));
+  }
+
+  Parsed own_call(const Token& token, const std::shared_ptr<const UserFunction>& function) {
+    at_ += 2;
+    Formula f = node(Op::kUser, token.offset);
+    f.text = token.text;
+    f.function = function;
+    const std::size_t wanted = function->arguments;
+    if (wanted == 0 || wanted > kMostUserArguments || !function->value) {
+      return bad(token.offset, fmt::format("{} has {} arguments{}", f.text, wanted, function->value ? "" : " and no value"),
+                 fmt::format("a function of 1 to {} arguments", kMostUserArguments), "");
+    }
+    while (!is_sign(")")) {
+      Parsed argument = iff();
+      if (!argument || !number(*argument)) return {};
+      f.operands.push_back(*std::move(argument));
+      if (!is_sign(")") && !expect(",", ", between arguments, or )")) return {};
+    }
+    if (!expect(")", "a closing )")) return {};
+    if (f.operands.size() != wanted) {
+      const char* s = wanted == 1 ? "" : "s";
+      return bad(token.offset, fmt::format("{} takes {} argument{}, not {}", f.text, wanted, s, f.operands.size()),
+                 fmt::format("{} argument{}", wanted, s), "");
+    }
     return measured_depth(std::move(f));
   }
 

@@ -1,6 +1,7 @@
 #include "kizzasi/logic/present.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kizzasi/logic/monitor/arithmetic.h"
@@ -13,8 +14,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 bool is_window(NodeKind kind) { return kind >= NodeKind::kWindowMean && kind <= NodeKind::kWindowIntegral; }
 bool is_unary(NodeKind kind) {
-  return kind == NodeKind::kNegate || kind == NodeKind::kAbs || kind == NodeKind::kRoot || kind == NodeKind::kPrevious ||
-         kind == NodeKind::kRate || is_window(kind);
+  return kind == NodeKind::kUser || kind == NodeKind::kNegate || kind == NodeKind::kAbs || kind == NodeKind::kRoot ||
+         kind == NodeKind::kPrevious || kind == NodeKind::kRate || is_window(kind);
 }
 bool is_leaf(NodeKind kind) {
   return kind == NodeKind::kConstant || kind == NodeKind::kChannel || kind == NodeKind::kHour || kind == NodeKind::kWeekday ||
@@ -172,6 +173,12 @@ void Present::evaluate(std::span<const std::uint32_t> order, std::span<const dou
       case NodeKind::kRoot:
         out = arithmetic(node.kind, a, b);
         break;
+      case NodeKind::kArgument:
+        out = a;
+        break;
+      case NodeKind::kUser:
+        out = graph_.call(node, values);
+        break;
       case NodeKind::kPrevious:
         out = node.low == 0 ? a : past[0];
         break;
@@ -248,6 +255,14 @@ void Present::add_slopes(std::uint32_t of, double factor, std::span<const std::u
       case NodeKind::kRoot:
         if (values[i] > 0) a += by / (2 * values[i]);
         break;
+      case NodeKind::kUser: {  // past its chain of arguments, to what they are
+        std::array<double, kMostUserArguments> inner{};
+        const auto count = static_cast<std::size_t>(node.high);
+        (void)graph_.call(node, values, std::span(inner).first(count));
+        std::uint32_t argument = node.a;
+        for (std::size_t n = count; n-- > 0; argument = graph_.nodes[argument].b) adjoint[graph_.nodes[argument].a] += by * inner[n];
+        break;
+      }
       case NodeKind::kPrevious:
         if (node.low == 0) a += by;
         break;

@@ -22,7 +22,7 @@ bool looks_back(const Node& node) {
 }
 bool has_two(NodeKind kind) {
   return kind == NodeKind::kAdd || kind == NodeKind::kSubtract || kind == NodeKind::kMultiply || kind == NodeKind::kDivide ||
-         kind == NodeKind::kLesser || kind == NodeKind::kGreater;
+         kind == NodeKind::kLesser || kind == NodeKind::kGreater || kind == NodeKind::kArgument;
 }
 bool is_leaf(NodeKind kind) {
   return kind == NodeKind::kConstant || kind == NodeKind::kChannel || kind == NodeKind::kHour || kind == NodeKind::kWeekday;
@@ -66,7 +66,7 @@ class Region::Writer {
     std::vector<Made> made;
     std::vector<std::vector<std::uint32_t>> roots;
     for (std::size_t i = 0; i < count; ++i) {
-      const Source source{texts[i].that, texts[i].where, texts[i].line, texts[i].column};
+      const Source source = source_of(texts[i]);
       auto formula = parse_formula(source);
       if (!formula) return fail(formula.error());
       *formula = in_common_units(*formula, out_.schema_);  // a change of a limit counts in the unit of its channel

@@ -98,7 +98,7 @@ Result<Trajectory> Trajectory::compile(const Schema& schema, std::span<const Con
   for (std::size_t i = 0; i < constraints.size(); ++i) {
     const ConstraintText& text = constraints[i];
     if (text.otherwise != "project") continue;
-    const Source source{text.that, text.where, text.line, text.column};
+    const Source source = source_of(text);
     const auto formula = parse_formula(source);
     if (!formula) return fail(formula.error());
     const auto clauses = clauses_of(*formula, schema, source);

@@ -277,6 +277,9 @@ class Converter {
       }
       case Op::kCall:
         return call(f);
+      case Op::kUser:  // each argument by itself, as it is written; the result in the function's own unit
+        (void)sides(f.operands);
+        return {f.function->unit, Measured::Kind::kUnclear, false};
       default:
         return {};
     }

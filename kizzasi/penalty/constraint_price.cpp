@@ -80,6 +80,7 @@ bool has_two(NodeKind kind) {
     case NodeKind::kDivide:
     case NodeKind::kLesser:
     case NodeKind::kGreater:
+    case NodeKind::kArgument:
     case NodeKind::kLess:
     case NodeKind::kLessEqual:
     case NodeKind::kEqual:
@@ -129,7 +130,7 @@ Result<ConstraintPrice> ConstraintPrice::compile(const Schema& schema, std::span
   parts->scale.assign(channel_scale.begin(), channel_scale.end());
   parts->sharpness = sharpness;
   for (const ConstraintText& text : constraints) {
-    const logic::Source source{text.that, text.where, text.line, text.column};
+    const logic::Source source = logic::source_of(text);
     const auto formula = logic::parse_formula(source);
     if (!formula) return fail(formula.error());
     auto graph = logic::build_graph(*formula, schema, source);

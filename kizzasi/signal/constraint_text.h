@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "kizzasi/base/error.h"
 #include "kizzasi/base/json.h"
+#include "kizzasi/signal/user_function.h"
 
 namespace kizzasi {
 
@@ -23,6 +25,8 @@ struct ConstraintText {
   std::string where{};     // "limits.toml" or "limits.toml:3", for messages
   std::size_t line = 0;    // where the text of `that` begins in the file; 0: it is no file, or `where` says so itself
   std::size_t column = 1;  // of its first character
+  // Functions of the caller's own that `that` may name. They live in the program: no file carries them.
+  std::vector<std::shared_ptr<const UserFunction>> functions{};
   friend bool operator==(const ConstraintText&, const ConstraintText&) = default;
 };
 

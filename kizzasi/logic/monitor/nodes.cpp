@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -273,6 +274,8 @@ class GraphWriter {
       }
       case Op::kCall:
         return call(f);
+      case Op::kUser:
+        return own_call(f);
       default:
         bad(f.offset, fmt::format("'{}' is true or false, not a number", print(f)), "a number", "Join conditions with and, or, not.");
         return {};
@@ -283,6 +286,22 @@ class GraphWriter {
     const Number a = number(f.operands[0]), b = a ? number(f.operands[1]) : Number{};
     if (!a || !b || !same_unit(*a, *b, f.operands[0], f.operands[1])) return {};
     return Quantity{arithmetic(kind, a->node, b->node), a->unit.empty() ? b->unit : a->unit};
+  }
+
+  Number own_call(const Formula& f) {
+    std::uint32_t last = 0;
+    for (std::size_t i = 0; i < f.operands.size(); ++i) {
+      const Number argument = number(f.operands[i]);
+      if (!argument) return {};
+      const std::uint32_t a = argument->node;
+      last = *made({.kind = NodeKind::kArgument, .a = a, .b = i == 0 ? a : last});
+    }
+    auto& known = graph_.functions;
+    const auto found = std::find(known.begin(), known.end(), f.function);
+    const auto index = found - known.begin();
+    if (found == known.end()) known.push_back(f.function);
+    return Quantity{*made({.kind = NodeKind::kUser, .a = last, .low = index, .high = static_cast<std::int64_t>(f.operands.size())}),
+                    f.function->unit};
   }
 
   Number call(const Formula& f) {
@@ -495,6 +514,14 @@ std::int64_t NodeGraph::horizon() const {
   std::int64_t most = 0;
   for (const std::uint32_t root : roots) most = std::max(most, nodes[root].horizon);
   return most;
+}
+
+double NodeGraph::call(const Node& node, std::span<const double> values, std::span<double> slopes) const noexcept {
+  std::array<double, kMostUserArguments> x{};
+  const auto count = static_cast<std::size_t>(node.high);
+  std::uint32_t argument = node.a;
+  for (std::size_t i = count; i-- > 0; argument = nodes[argument].b) x[i] = values[nodes[argument].a];
+  return functions[static_cast<std::size_t>(node.low)]->value({x.data(), count}, slopes);
 }
 
 GraphBuilder::GraphBuilder(Schema schema) : by_hash_(kBuckets) { graph_.schema = std::move(schema); }

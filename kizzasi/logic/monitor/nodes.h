@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ enum class NodeKind : std::uint8_t {
   kWindowVariance,  // over n, not n - 1
   kWindowTrend,     // slope of the least-squares line, per second (per row where rows are counted)
   kWindowIntegral,  // sum of value * step
+  kArgument,        // a, after the argument b of the same call; the first: after itself
+  kUser,            // a function of the caller's own, `low`, of the arguments that end with a
   // Conditions.
   kTruth,      // constant: +inf or -inf
   kLess,       // a < b: b - a
@@ -79,8 +82,11 @@ struct NodeGraph {
   Schema schema;
   std::vector<Node> nodes;
   std::vector<std::uint32_t> roots;  // one for each formula
+  std::vector<std::shared_ptr<const UserFunction>> functions;
 
   std::int64_t horizon() const;
+  // Of a kUser node, from the values of all nodes. With `slopes` (its arguments, the first first) also its derivatives.
+  double call(const Node& node, std::span<const double> values, std::span<double> slopes = {}) const noexcept;
 };
 
 // Semantics (discrete time, closed intervals in samples, windows cut to the trace; Donze and Maler 2010, Fainekos and Pappas 2009):

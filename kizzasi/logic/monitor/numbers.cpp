@@ -174,6 +174,12 @@ void Numbers::step(const NodeGraph& graph, std::span<double> state, std::int64_t
       case NodeKind::kRoot:
         out = arithmetic(node.kind, values[node.a], values[node.b]);
         break;
+      case NodeKind::kArgument:
+        out = values[node.a];
+        break;
+      case NodeKind::kUser:
+        out = graph.call(node, values);
+        break;
       case NodeKind::kPrevious: {
         const std::int64_t seen = counter(own[0]);
         if (node.low == 0) {

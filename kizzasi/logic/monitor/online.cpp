@@ -313,7 +313,7 @@ Result<std::unique_ptr<Monitor>> Monitor::create(const Schema& schema, std::span
   GraphBuilder builder(schema);
   std::vector<Watched> formulas;
   for (const ConstraintText& text : texts) {
-    const Source source{text.that, text.where, text.line, text.column};
+    const Source source = source_of(text);
     const auto parsed = parse_formula(source);
     if (!parsed) return tl::unexpected(parsed.error());
     if (auto added = builder.add(*parsed, source); !added) return tl::unexpected(added.error());
@@ -324,7 +324,7 @@ Result<std::unique_ptr<Monitor>> Monitor::create(const Schema& schema, std::span
     formulas[i].root = graph.roots[i];
     formulas[i].horizon = graph.nodes[graph.roots[i]].horizon;
     if (formulas[i].horizon != kEndless) continue;
-    const Source source{texts[i].that, texts[i].where, texts[i].line, texts[i].column};
+    const Source source = source_of(texts[i]);
     auto residual = Residual::build(graph, graph.roots[i], Residual::Leaves::kBounded, kMostObligations, source.place(0));
     if (!residual) return tl::unexpected(residual.error());
     formulas[i].residual = *std::move(residual);

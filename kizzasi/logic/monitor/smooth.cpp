@@ -32,6 +32,11 @@ class Tape {
     const Parent parents[] = {{a, wa}, {b, wb}};
     return push(value, parents);
   }
+  Ref many(double value, std::span<const Ref> of, std::span<const double> weights) {
+    std::vector<Parent> parents;
+    for (std::size_t i = 0; i < of.size(); ++i) parents.push_back({of[i], weights[i]});
+    return push(value, parents);
+  }
   double value(Ref at) const { return entries_[at].value; }
   double adjoint(Ref at) const { return entries_[at].adjoint; }
 
@@ -220,6 +225,17 @@ class SmoothTrace::Smoother {
       case NodeKind::kLesser:
       case NodeKind::kGreater:
         return arithmetic(node, at(node.a, t), at(node.b, t));
+      case NodeKind::kUser: {
+        std::vector<Tape::Ref> arguments(static_cast<std::size_t>(node.high));
+        std::vector<double> x(arguments.size()), slopes(arguments.size());
+        std::uint32_t argument = node.a;
+        for (std::size_t i = arguments.size(); i-- > 0; argument = graph_.nodes[argument].b) {
+          arguments[i] = at(graph_.nodes[argument].a, t);
+          x[i] = tape.value(arguments[i]);
+        }
+        const double value = graph_.functions[static_cast<std::size_t>(node.low)]->value(x, slopes);
+        return tape.many(value, arguments, slopes);
+      }
       case NodeKind::kPrevious:
         return t >= static_cast<std::size_t>(node.low) ? at(node.a, t - static_cast<std::size_t>(node.low)) : tape.leaf(missing());
       case NodeKind::kRate: {
