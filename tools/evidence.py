@@ -41,6 +41,12 @@ def fresh(target, most_minutes):
             "cd ../..; rm -rf build/fresh; exit $code")
 
 
+def with_peers(command):
+    """KIZZASI_PEERS: a Python that has the outside solvers and monitors (bench/peers/*.py say which)."""
+    return ('if [ -z "${KIZZASI_PEERS:-}" ]; then echo "skipped: KIZZASI_PEERS names no Python with the peers of bench/peers"; '
+            f'exit {SKIPPED}; fi; "$KIZZASI_PEERS" {command}')
+
+
 CHECKS = [
     Check("step-equals-run", "step equals run, lanes equal lanes alone, restored equals uninterrupted, bit for bit, over 100,000 random configurations "
           "of every backbone; forward equals run to 1e-5 on a fifth of them", unit("model", 100_000, "Backbone.Steps*:Backbone.Forward*"),
@@ -63,6 +69,13 @@ CHECKS = [
     Check("adversary", "a million hostile frames each, under 200 random sets of constraints of all classes (coupled, choices, windows, norms, the past of "
           "conditions; conditions about the future), judged by a checker that tries the definitions: none broken in silence, and none called "
           "infeasible that is not", "KIZZASI_FRAMES=1000000 " + unit("logic", 100_000_000, "Adversary*"), r"\d+ frames emitted .*"),
+    Check("endurance", "a thousand million hostile frames under random boxes, rates and polytopes, held against the numbers of the limits: none outside, "
+          "none called infeasible", "build/bin/kizzasi_endurance 1000000000", r"\d+ frames under .*"),
+    Check("solvers", "10,000 random nearest points up to 16 variables: the distance is that of an outside solver to 1e-9, the conditions of optimality "
+          "hold to 1e-9; and times beside six of them", with_peers("bench/peers/solvers.py build/bin/kizzasi --problems 10000"), r"^ +(?:conditions|distance|"
+          r"statuses).*", r"^ +(?:kizzasi|daqp|quadprog|piqp|osqp|proxqp|clarabel) .*", r"skipped: .*"),
+    Check("monitors", "nanoseconds a sample of a response property, flat in its width, beside RTAMT and Reelay",
+          with_peers("bench/peers/monitors.py build/bin/kizzasi_bench"), r"^\| (?:Kizzasi|RTAMT|Reelay).*", r"skipped: .*"),
     Check("decoding", "speculative decoding has the target's law over 1,000,000 tokens; no beam leaves one of 100,000 random automata",
           unit("decode", 1_000_000, "Speculative.What*") + " && " + unit("decode", 100_000, "BeamSearch.NoBeam*"), r"\[  PASSED  \] .*"),
     Check("emitted-by-sessions", "ten million values out of whole sessions and forecasts of random models under random limits, none outside, as double "

@@ -35,6 +35,9 @@ Gradient adjoint(Discretization rule, Complex lambda, double dt, Complex c, Comp
   if (rule == Discretization::kZoh) {
     gz = ga * std::conj(element.a) + gb * std::conj(dt * phi_slope(z));
     slope_dt = phi(z);
+  } else if (rule == Discretization::kEuler) {
+    gz = ga;
+    slope_dt = 1;
   } else {
     const Complex inverse = 1.0 / (1.0 - 0.5 * z);
     gz = ga * std::conj(inverse * inverse) + gb * std::conj(0.5 * dt * inverse * inverse);
@@ -50,6 +53,7 @@ Gradient adjoint(Discretization rule, Complex lambda, double dt, Complex c, Comp
 DiscreteElement discretize(Discretization rule, Complex lambda, double dt) noexcept {
   const Complex z = dt * lambda;
   if (rule == Discretization::kZoh) return {std::exp(z), dt * phi(z)};
+  if (rule == Discretization::kEuler) return {1.0 + z, dt};
   const Complex inverse = 1.0 / (1.0 - 0.5 * z);
   return {(1.0 + 0.5 * z) * inverse, dt * inverse};
 }

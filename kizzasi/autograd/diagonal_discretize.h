@@ -9,11 +9,12 @@
 
 namespace kizzasi::autograd {
 
-enum class Discretization { kZoh, kBilinear };
+enum class Discretization { kZoh, kBilinear, kEuler };
 
 // One element of the diagonal: with lambda the eigenvalue, dt the step and z = dt lambda,
 //   zoh:      a = exp(z),                  b = dt (exp(z) - 1) / z, by its series near 0
 //   bilinear: a = (1 + z/2) / (1 - z/2),   b = dt / (1 - z/2)
+//   euler:    a = 1 + z,                   b = dt: grows without end where |1 + z| > 1
 struct DiscreteElement {
   std::complex<double> a, b;
 };

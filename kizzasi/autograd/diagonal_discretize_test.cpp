@@ -39,8 +39,21 @@ TEST(DiagonalDiscretize, BilinearConvergesInTheSecondOrder) {
   EXPECT_NEAR(std::abs(e.b - 0.25 / (1.0 - 0.125 * lambda)), 0, 1e-15);
 }
 
+TEST(DiagonalDiscretize, EulerConvergesInTheFirstOrder) {
+  // x' = lambda x over one unit of time: halving the step halves the error; ZOH has none.
+  const Complex lambda(-0.5, 2.0);
+  const auto error = [&](Discretization rule, int steps) {
+    return std::abs(std::pow(discretize(rule, lambda, 1.0 / steps).a, steps) - std::exp(lambda));
+  };
+  for (int steps = 64; steps <= 1024; steps *= 2) {
+    EXPECT_NEAR(error(Discretization::kEuler, steps) / error(Discretization::kEuler, 2 * steps), 2, 0.1);
+    EXPECT_LT(error(Discretization::kZoh, steps), 1e-12);
+  }
+  EXPECT_EQ(discretize(Discretization::kEuler, lambda, 0.25).b, Complex(0.25));
+}
+
 TEST(DiagonalDiscretize, GradientsAreCentralDifferences) {
-  for (const Discretization rule : {Discretization::kZoh, Discretization::kBilinear}) {
+  for (const Discretization rule : {Discretization::kZoh, Discretization::kBilinear, Discretization::kEuler}) {
     Rng rng(4);
     const std::size_t channels = 5, states = 3;
     std::vector<CheckedInput> inputs{uniform_input("log_dt", {channels}, rng, -7, -1),

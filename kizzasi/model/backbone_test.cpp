@@ -43,7 +43,8 @@ BackboneConfig random_config(Rng& rng, std::string_view architecture) {
   c.norm_eps = rng.uniform() < 0.5 ? 1e-5 : 1e-6;
   c.expand = pick(1, 3);
   c.dt_rank = pick(0, 5);
-  c.discretization = rng.uniform() < 0.5 ? "zoh" : "bilinear";
+  const double rule = rng.uniform();
+  c.discretization = rule < 0.4 ? "zoh" : rule < 0.8 ? "bilinear" : "euler";
   if (architecture == "s5" && rng.uniform() < 0.3) {
     c.s5_blocks = pick(1, 3);
     c.d_inner = 2 * c.s5_blocks * pick(1, 9);

@@ -72,7 +72,8 @@ void BackboneConfig::fields(FieldVisitor& visit) {
   visit.field({"proj_bias", "Biases in the projections of both Mambas."}, proj_bias);
   visit.field({"conv_bias", "A bias in the convolution of both Mambas."}, conv_bias);
   visit.field(one_of("s4d_init", "Eigenvalues with which S4D starts.", {"lin", "inv", "legs", "real"}), s4d_init);
-  visit.field(one_of("discretization", "How S4D, S5 and H3 sample their continuous systems.", {"zoh", "bilinear"}), discretization);
+  visit.field(one_of("discretization", "How S4D, S5 and H3 sample their continuous systems.", {"zoh", "bilinear", "euler"}),
+              discretization);
   visit.field({"s5_blocks", "Blocks of HiPPO-LegS with which S5 starts; 0 means blocks of at most 64 states.", 0, 65536}, s5_blocks);
   visit.field({"bidirectional", "A second scan from the end, as S5 may be published with; must be false: a stream has no end."},
               bidirectional);

@@ -45,7 +45,7 @@ struct BackboneConfig {
   bool slstm_conv = true;                          // sLSTM: a convolution before the gates that take in and keep
   bool proj_bias = false, conv_bias = true;
   std::string s4d_init = "lin";             // S4D: lin, inv, legs, real
-  std::string discretization = "zoh";       // S4D, S5: zoh, bilinear
+  std::string discretization = "zoh";       // S4D, S5, H3: zoh, bilinear, euler
   std::string ssm_activation = "full_glu";  // LRU, S5: full_glu, half_glu1, half_glu2, gelu, none
   std::int64_t s5_blocks = 0;               // S5: blocks of its start; 0: of at most 64 states
   bool bidirectional = false;               // S5: refused here, since a stream has no end

@@ -1,13 +1,22 @@
 // How published models draw their weights at the start of training.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 #include <span>
 
 #include "kizzasi/base/rng.h"
 
 namespace kizzasi {
+
+// The logarithm of a step, or of the largest at which half of Euler's bound |1 + dt lambda| < 1 is kept for every eigenvalue.
+inline float stable_under_euler(float log_dt, std::span<const std::complex<double>> lambda) {
+  double most = log_dt;
+  for (const std::complex<double>& each : lambda) most = std::min(most, std::log(-each.real() / std::norm(each)));
+  return static_cast<float>(most);
+}
 
 inline void draw_uniform(std::span<float> out, double low, double high, Rng& rng) {
   for (float& value : out) value = static_cast<float>(rng.uniform(low, high));

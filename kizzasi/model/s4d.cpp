@@ -150,7 +150,13 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
   if (name == "kernel.C") {  // complex normal: each part with variance 1/2
     for (float& value : out) value = static_cast<float>(rng.normal() * std::sqrt(0.5));
   }
-  if (name == "kernel.log_dt") draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+  if (name == "kernel.log_dt") {
+    draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+    if (c.discretization == "euler") {
+      std::vector<std::complex<double>> lambda = s4d_spectrum(c.s4d_init, static_cast<std::size_t>(c.d_state));
+      for (float& value : out) value = stable_under_euler(value, std::span(lambda).first(s.states));
+    }
+  }
   if (name == "kernel.log_A_real" || name == "kernel.A_imag") {
     const std::vector<std::complex<double>> lambda = s4d_spectrum(c.s4d_init, static_cast<std::size_t>(c.d_state));
     const bool real = name == "kernel.log_A_real";
@@ -183,6 +189,7 @@ autograd::Var<T> forward(const BackboneConfig& config, const WeightVars<T>& w, c
 }  // namespace
 
 autograd::Discretization discretization_of(const BackboneConfig& config) {
+  if (config.discretization == "euler") return autograd::Discretization::kEuler;
   return config.discretization == "bilinear" ? autograd::Discretization::kBilinear : autograd::Discretization::kZoh;
 }
 

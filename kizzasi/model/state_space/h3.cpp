@@ -223,7 +223,13 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
   if (name == "D" || name == "ssm_k_D") normal(1);
   if (name == "ssm_k_kernel.kernel.C") normal(1 / static_cast<double>(s.taps));  // k keeps its size
   if (name == "kernel.kernel.C") normal(0.5);                                    // complex normal
-  if (name == "kernel.kernel.log_dt") draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+  if (name == "kernel.kernel.log_dt") {
+    draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+    const std::complex<double> fastest(-0.5, std::numbers::pi * static_cast<double>(s.states - 1));
+    if (c.discretization == "euler") {
+      for (float& value : out) value = stable_under_euler(value, std::span(&fastest, 1));
+    }
+  }
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (name == "ssm_k_kernel.kernel.B") out[i] = i % s.taps == 0 ? 1.0f : 0.0f;  // the register takes frames in at its head
     if (name == "kernel.kernel.B") out[i] = i % 2 == 0 ? 1.0f : 0.0f;

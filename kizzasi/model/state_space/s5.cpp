@@ -119,7 +119,16 @@ void draw(const BackboneConfig& c, std::int64_t, const std::string& name, Tensor
     const NormalLegS legs = normal_legs(block_of(c));
     for (std::size_t n = 0; n < out.size(); ++n) out[n] = static_cast<float>(legs.lambda[n % legs.lambda.size()].imag());
   }
-  if (name == "seq.log_step") draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+  if (name == "seq.log_step") {
+    draw_uniform(out, std::log(c.dt_min), std::log(c.dt_max), rng);
+    if (c.discretization == "euler") {
+      const NormalLegS legs = normal_legs(block_of(c));
+      for (std::size_t n = 0; n < out.size(); ++n) {
+        const Complex lambda(-0.5, legs.lambda[n % legs.lambda.size()].imag());
+        out[n] = stable_under_euler(out[n], std::span(&lambda, 1));
+      }
+    }
+  }
   if (name == "seq.D") {
     for (float& value : out) value = static_cast<float>(rng.normal());
   }
