@@ -22,6 +22,9 @@ OURS = ROOT / "build/bin/kizzasi_peers"
 MODELS = ["mamba", "mamba2", "rwkv7", "s4d", "llama", "lstm"]
 PRECISIONS = ["f32", "bf16", "f16", "int8", "int4"]
 BLOCKS = ["1", "7", "64", "512"]
+# Twenty of its predictors of that kind raise the memory of the process by 352 KiB each.
+OLDER = """The older package's Mamba-2 of 256/16/4 takes 352 KiB of memory, weights and state together: it is a twentieth of the published architecture,
+and its time is no time of the same work."""
 FORMATS = {"f32": "f32", "bf16": "bf16", "f16": "f16", "int8": "q8_0", "int4": "q4_0"}  # ggml's: int8 in blocks of 32
 NAMES = {"mamba": "Mamba 256/16/4", "mamba2": "Mamba-2 256/16/4", "rwkv7": "RWKV-7 256/4", "s4d": "S4D 256/16/4",
          "llama": "Transformer 256, window 512", "lstm": "LSTM 256/4"}
@@ -103,6 +106,7 @@ measured in turn in one run. Numbers in brackets are the peer's time divided by 
 
 Peers: {"PyTorch " + torch + " with transformers" if torch else "PyTorch was not at hand"}{"; kizzasi 0.2.3, an older program of the same name" if options.older else ""}.
 Through Python they carry the cost of its calls, as they do for their users; libtorch and ggml are called from C++. RWKV-7 and S4D are their published recurrences in PyTorch.
+{OLDER if options.older else ""}
 
 ## One frame
 
