@@ -131,6 +131,7 @@ def processor():
 def run(check):
     print(f"{check.name}: {check.claim}", flush=True)
     (ROOT / "build/evidence").mkdir(parents=True, exist_ok=True)
+    commit = git("describe", "--always").strip()  # of the beginning: what is committed meanwhile was not run
     began = time.monotonic()
     said = []
     with subprocess.Popen(["bash", "-c", f"set -o pipefail; {check.command}"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -145,7 +146,7 @@ def run(check):
     result = "holds" if code == 0 else "skipped" if code == SKIPPED else f"**fails** ({code})"
     print(f"{check.name}: {result} after {took:.0f} s", flush=True)
     row = [result, "; ".join(re.sub(r"\s+", " ", key) for key in keys).replace("|", "/") or "-", f"{took:.0f} s", datetime.date.today().isoformat(),
-           git("describe", "--always").strip()]
+           commit]
     if len(said) > KEPT_LINES:
         said = said[: KEPT_LINES // 3] + [f"... {len(said) - KEPT_LINES} lines ..."] + said[-(KEPT_LINES - KEPT_LINES // 3):]
     section = ["", f"## {check.name}", "", f"{processor()}; sources {sources()}", "", "```text", f"$ {check.command}", *said, "```"]
