@@ -5,34 +5,17 @@
 #include <ggml-cpu.h>
 #include <ggml.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "best_of.h"
+
 namespace {
 
 constexpr std::int64_t kInputs = 256, kOutputs = 768;
-
-double best_of(double seconds, const std::function<void()>& call) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  call();
-  const auto first = Clock::now();
-  call();
-  const auto calls = static_cast<std::size_t>(std::max(1.0, seconds / 10 / std::max(since(first), 1e-7)));
-  double best = 1e9;
-  for (const auto begin = Clock::now(); since(begin) < seconds;) {
-    const auto round = Clock::now();
-    for (std::size_t i = 0; i < calls; ++i) call();
-    best = std::min(best, since(round) / static_cast<double>(calls));
-  }
-  return best;
-}
 
 int product(ggml_type type, const char* name, std::int64_t rows, double seconds) {
   const ggml_init_params sizes{64u << 20, nullptr, false};

@@ -1,11 +1,9 @@
 // One measurement of ours beside a peer's; tools compare them in turn (bench/peers/compare.py). Prints one line of JSON.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string_view>
 
+#include "bench/peers/best_of.h"
 #include "bench/step_limit.h"
 #include "kizzasi/base/aligned.h"
 #include "kizzasi/base/float_env.h"
@@ -18,7 +16,6 @@
 namespace {
 
 using namespace kizzasi;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLanes = 64, kBatch = 32, kRows = 64;
 
@@ -38,24 +35,6 @@ BackboneConfig config_of(std::string_view model) {
 [[noreturn]] void stop(const Error& error) {
   std::fprintf(stderr, "%s\n", error.text().c_str());
   std::exit(1);
-}
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Seconds a call takes: of several rounds the fastest, so that another's use of the core counts as little as can be.
-double best_of(double seconds, const std::function<void()>& call) {
-  call();
-  const auto first = Clock::now();
-  call();
-  const double once = std::max(seconds_since(first), 1e-7);
-  const auto calls = static_cast<std::size_t>(std::max(1.0, seconds / 10 / once));
-  double best = 1e9;
-  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
-    const auto round = Clock::now();
-    for (std::size_t i = 0; i < calls; ++i) call();
-    best = std::min(best, seconds_since(round) / static_cast<double>(calls));
-  }
-  return best;
 }
 
 int step(std::string_view model, kernels::Precision precision, double seconds) {

@@ -5,32 +5,15 @@
 //       -L$T/lib -Wl,--no-as-needed -ltorch_cpu -ltorch -lc10 -Wl,-rpath,$T/lib
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
+
+#include "best_of.h"
 
 namespace {
 
 constexpr std::int64_t kWidth = 256, kLayers = 4, kOutputs = 768;
-
-double best_of(double seconds, const std::function<void()>& call) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  call();
-  const auto first = Clock::now();
-  call();
-  const auto calls = static_cast<std::size_t>(std::max(1.0, seconds / 10 / std::max(since(first), 1e-7)));
-  double best = 1e9;
-  for (const auto begin = Clock::now(); since(begin) < seconds;) {
-    const auto round = Clock::now();
-    for (std::size_t i = 0; i < calls; ++i) call();
-    best = std::min(best, since(round) / static_cast<double>(calls));
-  }
-  return best;
-}
 
 int step(double seconds) {
   torch::nn::LSTM model(torch::nn::LSTMOptions(kWidth, kWidth).num_layers(kLayers));

@@ -1,47 +1,21 @@
-// The published cases of sampling: those of the project, or of the full set where KIZZASI_ORACLES names it.
+// The published cases of sampling, and how counts are held against a law.
 #pragma once
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "kizzasi/base/json.h"
+#include "tests/golden/cases.h"
 
 namespace kizzasi {
 
-inline std::vector<Json> sampling_cases(const std::string& kind) {
-  const char* oracles = std::getenv("KIZZASI_ORACLES");
-  const std::string folder = oracles != nullptr ? fmt::format("{}/sampling", oracles) : KIZZASI_SOURCE_DIR "/tests/golden/sampling";
-  std::ifstream in(fmt::format("{}/{}.jsonl", folder, kind));
-  std::vector<Json> out;
-  for (std::string line; std::getline(in, line);) {
-    auto json = Json::parse(line, kind);
-    EXPECT_TRUE(json) << json.error().text();
-    if (json) out.push_back(*std::move(json));
-  }
-  EXPECT_FALSE(out.empty()) << kind;
-  return out;
-}
-
-inline double number_of(const Json& json) {
-  if (json.is_number()) return json.number();
-  const double infinity = std::numeric_limits<double>::infinity();
-  return json.string() == "inf" ? infinity : json.string() == "-inf" ? -infinity : std::nan("");
-}
-
-inline std::vector<double> numbers_of(const Json& list) {
-  std::vector<double> out;
-  for (const Json& item : list.items()) out.push_back(number_of(item));
-  return out;
-}
+inline std::vector<Json> sampling_cases(std::string_view kind) { return published_cases("sampling", kind); }
 
 inline std::vector<std::uint32_t> tokens_of(const Json& list) {
   std::vector<std::uint32_t> out;

@@ -76,31 +76,15 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
     if (make.below(2) == 0) list.push_back(fmt::format("abs(rate(x{}, from = commanded)) <= {}", c, make.above_zero()));
     if (!alone && make.below(2) == 0) list.push_back(fmt::format("-7 <= x{} <= 7", c));
   }
-  Schema schema;
-  for (std::size_t c = 0; c < n; ++c) schema.channels.push_back({fmt::format("x{}", c), "", Role::kTarget});
-  schema.step_ns = kSecond;
-  std::vector<ConstraintText> texts;
-  std::vector<Formula> formulas;
-  std::string all;
-  for (const std::string& that : list) {
-    texts.push_back({.name = that, .that = that, .where = "test"});
-    auto formula = logic::parse_formula({that, "test"});
-    ASSERT_TRUE(formula) << that << formula.error().text();
-    formulas.push_back(*formula);
-    all.append("  ").append(that).append("\n");
-  }
-  const auto compiled = compile_guard(schema, texts, {});
+  Attacked attacked;
+  for (const std::string& that : list) attacked.add(that);
+  const auto compiled = compile_guard(attacked_schema(n), attacked.texts, {});
   if (!compiled) {  // said before the stream begins
     ++tally.refused;
     return;
   }
-  const Guard& guard = **compiled;
+  GuardedStream stream(**compiled);
   ++tally.sets;
-  std::vector<std::byte> state(guard.state_bytes());
-  std::vector<double> scratch(guard.scratch_doubles());
-  GuardReport report;
-  guard.prepare(report);
-  guard.reset(state);
   Checker checker;
   std::vector<std::vector<std::uint8_t>> broken;
   const bool measuring = make.below(2) == 0;
@@ -110,10 +94,10 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
     std::vector<double> x(n), seen(n, kNaN);
     if (make.below(4) == 0) {  // a proposal that is not taken leaves no trace
       for (double& value : x) value = make.wild(0);
-      guard.propose(state, time, x, report, scratch);
+      stream.propose(time, x);
     }
     for (double& value : x) value = make.wild(0);
-    const GuardStatus status = guard.propose(state, time, x, report, scratch);
+    const GuardStatus status = stream.propose(time, x);
     if (measuring) {
       for (std::size_t c = 0; c < n; ++c) seen[c] = make.below(4) == 0 ? make.wild(0) : x[c];
     }
@@ -122,24 +106,24 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
       if (!std::isfinite(value)) value = kNaN;
       any = any || std::isfinite(value);
     }
-    guard.accept(state, time, seen, x);
+    stream.accept(time, seen, x);
     checker.seen.push_back(any ? seen : x);
     checker.sent.push_back(x);
     checker.time.push_back(time);
-    broken.push_back(status == GuardStatus::kInfeasible ? report.broken : std::vector<std::uint8_t>(formulas.size(), 0));
+    broken.push_back(status == GuardStatus::kInfeasible ? stream.report.broken : std::vector<std::uint8_t>(attacked.formulas.size(), 0));
     ++tally.frames;
     if (status != GuardStatus::kInfeasible) continue;
     ++tally.infeasible;
     if (!alone) continue;
     ++tally.violations;
-    ADD_FAILURE() << "seed " << seed << " frame " << t << ": a condition that stands alone was given up\n" << all;
+    ADD_FAILURE() << "seed " << seed << " frame " << t << ": a condition that stands alone was given up\n" << attacked.all;
     return;
   }
-  for (std::size_t i = 0; i < formulas.size(); ++i) {
-    const std::size_t horizon = Checker::horizon(formulas[i]);
+  for (std::size_t i = 0; i < attacked.formulas.size(); ++i) {
+    const std::size_t horizon = Checker::horizon(attacked.formulas[i]);
     for (std::size_t t = 0; t < frames; ++t) {
       ++tally.judged;
-      if (checker.truth(formulas[i], t) >= 0) continue;
+      if (checker.truth(attacked.formulas[i], t) >= 0) continue;
       bool said = false;
       for (std::size_t s = t; s <= std::min(t + horizon, frames - 1); ++s) said = said || broken[s][i] != 0;
       if (said) continue;
@@ -148,7 +132,7 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
       for (std::size_t s = t < 3 ? 0 : t - 3; s <= std::min(t + horizon, frames - 1); ++s) {
         sent += fmt::format("  {}: {}\n", s, fmt::join(checker.sent[s], ", "));
       }
-      ADD_FAILURE() << "seed " << seed << " frame " << t << ": " << texts[i].that << "\n" << sent << all;
+      ADD_FAILURE() << "seed " << seed << " frame " << t << ": " << attacked.texts[i].that << "\n" << sent << attacked.all;
       return;
     }
   }

@@ -23,32 +23,15 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
   const std::size_t n = 2 + make.below(3);
   std::vector<double> inside(n);
   for (double& x : inside) x = make.few_digits(3);
-  Schema schema;
-  for (std::size_t c = 0; c < n; ++c) schema.channels.push_back({fmt::format("x{}", c), "", Role::kTarget});
-  schema.step_ns = kSecond;
-  std::vector<ConstraintText> texts;
-  std::vector<Formula> formulas;
-  std::string all;
-  for (std::size_t i = 0, count = 2 + make.below(4); i < count; ++i) {
-    const std::string that = make.constraint(inside);
-    texts.push_back({.name = that, .that = that, .where = "test"});
-    auto formula = logic::parse_formula({that, "test"});
-    ASSERT_TRUE(formula) << that << formula.error().text();
-    formulas.push_back(*formula);
-    all.append("  ").append(that).append("\n");
-  }
-  const auto compiled = compile_guard(schema, texts, {});
+  Attacked attacked;
+  for (std::size_t i = 0, count = 2 + make.below(4); i < count; ++i) attacked.add(make.constraint(inside));
+  const auto compiled = compile_guard(attacked_schema(n), attacked.texts, {});
   if (!compiled) {  // a contradiction, and it must be one
-    EXPECT_NE(compiled.error().what.find("obey"), std::string::npos) << compiled.error().text() << "\n" << all;
+    EXPECT_NE(compiled.error().what.find("obey"), std::string::npos) << compiled.error().text() << "\n" << attacked.all;
     return;
   }
-  const Guard& guard = **compiled;
+  GuardedStream stream(**compiled);
   ++tally.sets;
-  std::vector<std::byte> state(guard.state_bytes());
-  std::vector<double> scratch(guard.scratch_doubles());
-  GuardReport report;
-  guard.prepare(report);
-  guard.reset(state);
   Checker checker;
   const bool measuring = make.below(2) == 0;
   std::int64_t time = 0;
@@ -57,7 +40,7 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
     std::vector<double> x(n), seen(n, kNaN);
     for (std::size_t c = 0; c < n; ++c) x[c] = make.wild(inside[c]);
     const std::vector<double> raw = x;
-    const GuardStatus status = guard.propose(state, time, x, report, scratch);
+    const GuardStatus status = stream.propose(time, x);
     if (measuring) {
       for (std::size_t c = 0; c < n; ++c) seen[c] = make.below(4) == 0 ? make.wild(inside[c]) : x[c];
     }
@@ -66,25 +49,25 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
       if (!std::isfinite(value)) value = kNaN;
       any = any || std::isfinite(value);
     }
-    guard.accept(state, time, seen, x);
+    stream.accept(time, seen, x);
     checker.seen.push_back(any ? seen : x);
     checker.sent.push_back(x);
     checker.time.push_back(time);
     ++tally.frames;
     if (status == GuardStatus::kInfeasible) ++tally.infeasible;
-    for (std::size_t i = 0; i < formulas.size(); ++i) {
-      if (checker.truth(formulas[i], t) >= 0) continue;
-      if (status == GuardStatus::kInfeasible && report.broken[i] != 0) continue;
+    for (std::size_t i = 0; i < attacked.formulas.size(); ++i) {
+      if (checker.truth(attacked.formulas[i], t) >= 0) continue;
+      if (status == GuardStatus::kInfeasible && stream.report.broken[i] != 0) continue;
       ++tally.violations;
-      ADD_FAILURE() << "seed " << seed << " frame " << t << " status " << to_string(status) << ": " << texts[i].that << "\nraw "
+      ADD_FAILURE() << "seed " << seed << " frame " << t << " status " << to_string(status) << ": " << attacked.texts[i].that << "\nraw "
                     << fmt::format("{}", fmt::join(raw, ", ")) << "\nemitted " << fmt::format("{}", fmt::join(x, ", ")) << "\n"
-                    << all;
+                    << attacked.all;
       return;
     }
     if (status != GuardStatus::kInfeasible) continue;
     // An acceleration in no time is infinite or nothing at all; and where values are huge, sums of them hit nothing exactly.
     const bool stands = t > 0 && time == checker.time[t - 1];
-    bool odd = stands && all.find("accel") != std::string::npos;
+    bool odd = stands && attacked.all.find("accel") != std::string::npos;
     for (std::size_t k = t < 8 ? 0 : t - 8; k <= t; ++k) {
       for (const double value : checker.sent[k]) odd = odd || std::abs(value) > 1e9;
       for (const double value : checker.seen[k]) odd = odd || std::abs(value) > 1e9;
@@ -103,13 +86,13 @@ void attack(std::uint64_t seed, std::size_t frames, Tally& tally) {
         }
         checker.sent.back() = shaken;
         if (!any) checker.seen.back() = shaken;
-        obeys = std::all_of(formulas.begin(), formulas.end(), [&](const Formula& f) { return checker.truth(f, t) > 0; });
+        obeys = std::all_of(attacked.formulas.begin(), attacked.formulas.end(), [&](const Formula& f) { return checker.truth(f, t) > 0; });
       }
       if (!obeys) continue;
       ++tally.wrongly_infeasible;
       ADD_FAILURE() << "seed " << seed << " frame " << t << ": " << fmt::format("{}", fmt::join(other, ", ")) << " obeys all\nraw "
                     << fmt::format("{}", fmt::join(raw, ", ")) << "\nemitted " << fmt::format("{}", fmt::join(emitted, ", ")) << "\n"
-                    << all;
+                    << attacked.all;
       return;
     }
     checker.sent.back() = emitted;

@@ -17,6 +17,7 @@
 
 #include "kizzasi/base/rng.h"
 #include "kizzasi/logic/formula.h"
+#include "kizzasi/logic/guard.h"
 #include "kizzasi/logic/parser.h"
 
 namespace kizzasi {
@@ -407,6 +408,44 @@ class Adversary {
  private:
   Rng rng_;
   double ramp_ = 0;
+};
+
+// Constraints as texts, as what they were read as, and all on lines of their own for messages.
+struct Attacked {
+  std::vector<ConstraintText> texts;
+  std::vector<Formula> formulas;
+  std::string all;
+
+  void add(const std::string& that) {
+    texts.push_back({.name = that, .that = that, .where = "test"});
+    auto formula = logic::parse_formula({that, "test"});
+    ASSERT_TRUE(formula) << that << formula.error().text();
+    formulas.push_back(*formula);
+    all.append("  ").append(that).append("\n");
+  }
+};
+
+// Channels x0, x1, ... one second apart.
+inline Schema attacked_schema(std::size_t channels) {
+  Schema schema;
+  for (std::size_t c = 0; c < channels; ++c) schema.channels.push_back({fmt::format("x{}", c), "", Role::kTarget});
+  schema.step_ns = kSecond;
+  return schema;
+}
+
+// What one stream of a guard works in.
+struct GuardedStream {
+  const Guard& guard;
+  std::vector<std::byte> state = std::vector<std::byte>(guard.state_bytes());
+  std::vector<double> scratch = std::vector<double>(guard.scratch_doubles());
+  GuardReport report;
+
+  explicit GuardedStream(const Guard& of) : guard(of) {
+    guard.prepare(report);
+    guard.reset(state);
+  }
+  GuardStatus propose(std::int64_t time, std::span<double> x) { return guard.propose(state, time, x, report, scratch); }
+  void accept(std::int64_t time, std::span<const double> seen, std::span<const double> x) { guard.accept(state, time, seen, x); }
 };
 
 }  // namespace kizzasi

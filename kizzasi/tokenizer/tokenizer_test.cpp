@@ -4,40 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
 
-#include "kizzasi/base/json.h"
 #include "kizzasi/base/rng.h"
 #include "kizzasi/tokenizer/g711.h"
 #include "kizzasi/tokenizer/linear_quantizer.h"
 #include "kizzasi/tokenizer/mu_law.h"
+#include "tests/golden/cases.h"
 
 namespace kizzasi {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The published cases of one kind: those of the project, or of the full set where KIZZASI_ORACLES names it.
-std::vector<Json> cases(const std::string& kind) {
-  const char* oracles = std::getenv("KIZZASI_ORACLES");
-  const std::string folder = oracles != nullptr ? fmt::format("{}/tokenizers", oracles) : KIZZASI_SOURCE_DIR "/tests/golden/tokenizers";
-  std::ifstream in(fmt::format("{}/{}.jsonl", folder, kind));
-  std::vector<Json> out;
-  for (std::string line; std::getline(in, line);) {
-    auto json = Json::parse(line, kind);
-    EXPECT_TRUE(json) << json.error().text();
-    if (json) out.push_back(*std::move(json));
-  }
-  EXPECT_FALSE(out.empty()) << kind;
-  return out;
-}
-
-double number_of(const Json& json) {
-  if (json.is_number()) return json.number();
-  return json.string() == "inf" ? kInfinity : json.string() == "-inf" ? -kInfinity : std::nan("");
-}
+std::vector<Json> cases(std::string_view kind) { return published_cases("tokenizers", kind); }
 
 TEST(MuLaw, EqualsThePublishedCases) {
   for (const Json& one : cases("mulaw")) {
